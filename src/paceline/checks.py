@@ -1,0 +1,65 @@
+"""Rules for single values. Each returns the value in its proper type or raises InvalidValue."""
+
+import math
+from numbers import Integral, Real
+
+from paceline.errors import InvalidValue
+
+# Round numbers are multiplied by a 31-bit fraction in the guard; below 2**31 that stays exact in 64 bits.
+MOST_ROUNDS = 2**31 - 1
+
+
+def real(
+    thing: str,
+    value: object,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    above_low: bool = False,
+) -> float:
+    """A finite number in [low, high], or in (low, high] with ``above_low``.
+
+    >>> real("budget", 0.5, 0, 1, above_low=True)
+    0.5
+    >>> real("budget", 1.4, 0, 1, above_low=True)
+    Traceback (most recent call last):
+        ...
+    paceline.errors.InvalidValue: budget must be in (0, 1], got 1.4
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidValue(f"{thing} must be a number, got {value!r}")
+    number = float(value)
+    above = number > low if above_low else number >= low
+    if not (math.isfinite(number) and above and number <= high):
+        if high == math.inf:
+            rule = f"a finite number {'above' if above_low else 'of at least'} {low:g}" if low > -math.inf else "finite"
+        else:
+            rule = f"in {'(' if above_low else '['}{low:g}, {high:g}]"
+        raise InvalidValue(f"{thing} must be {rule}, got {number!r}")
+    return number
+
+
+def whole(thing: str, value: object, low: int, high: int | None = None) -> int:
+    """A whole number of at least ``low`` and, where given, at most ``high``.
+
+    >>> whole("rounds", 0, 1)
+    Traceback (most recent call last):
+        ...
+    paceline.errors.InvalidValue: rounds must be a whole number of at least 1, got 0
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < low or (high is not None and value > high):
+        rule = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise InvalidValue(f"{thing} must be a whole number {rule}, got {value!r}")
+    return int(value)
+
+
+def rounds(thing: str, value: object) -> int:
+    """A number of rounds that the guard can count exactly."""
+    return whole(thing, value, 1, MOST_ROUNDS)
+
+
+def one_of(thing: str, value: object, allowed: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in allowed:
+        raise InvalidValue(f"{thing} must be one of {', '.join(allowed)}, got {value!r}")
+    return value

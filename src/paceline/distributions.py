@@ -1,0 +1,136 @@
+"""What one pull of an arm can yield: distributions on [0, 1] with a known mean and variance."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from paceline import checks
+from paceline.errors import InvalidValue, UnknownName
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Always the same value.
+
+    >>> Constant(0.2).mean
+    0.2
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", checks.real("value of Constant", self.value, 0, 1))
+
+    @property
+    def mean(self) -> float:
+        return self.value
+
+    @property
+    def variance(self) -> float:
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Bernoulli:
+    """1 with probability ``mean``, else 0.
+
+    >>> Bernoulli(0.5).variance
+    0.25
+    """
+
+    mean: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", checks.real("mean of Bernoulli", self.mean, 0, 1))
+
+    @property
+    def variance(self) -> float:
+        return self.mean * (1.0 - self.mean)
+
+
+@dataclass(frozen=True)
+class Beta:
+    """Beta(mean * concentration, (1 - mean) * concentration); a mean of 0 or 1 is the constant it tends to.
+
+    >>> Beta(0.3, 10.0).shape
+    (3.0, 7.0)
+    """
+
+    mean: float
+    concentration: float = 10.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", checks.real("mean of Beta", self.mean, 0, 1))
+        rule = checks.real("concentration of Beta", self.concentration, 0, above_low=True)
+        object.__setattr__(self, "concentration", rule)
+
+    @property
+    def shape(self) -> tuple[float, float]:
+        return self.mean * self.concentration, (1.0 - self.mean) * self.concentration
+
+    @property
+    def variance(self) -> float:
+        return self.mean * (1.0 - self.mean) / (self.concentration + 1.0)
+
+
+@dataclass(frozen=True)
+class Empirical:
+    """One of the observed values, each equally likely; a repeated value counts as often as it is listed.
+
+    >>> Empirical([0.0, 0.5, 1.0, 0.5]).mean
+    0.5
+    """
+
+    values: tuple[float, ...]
+
+    def __init__(self, values: Sequence[float]) -> None:
+        given = tuple(checks.real("observed value of Empirical", value, 0, 1) for value in values)
+        if not given:
+            raise InvalidValue("values of Empirical must hold at least one observed value, got none")
+        object.__setattr__(self, "values", given)
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.values)
+
+    @property
+    def variance(self) -> float:
+        mean = self.mean
+        return fmean((value - mean) ** 2 for value in self.values)
+
+
+Distribution = Constant | Bernoulli | Beta | Empirical
+
+KINDS: dict[str, type[Distribution]] = {
+    "constant": Constant,
+    "bernoulli": Bernoulli,
+    "beta": Beta,
+    "empirical": Empirical,
+}
+
+
+def to_dict(distribution: Distribution) -> dict[str, object]:
+    """The distribution in a form that JSON and TOML can hold; `from_dict` is the way back.
+
+    >>> to_dict(Beta(0.3, 10.0))
+    {'kind': 'beta', 'mean': 0.3, 'concentration': 10.0}
+    """
+    fields = {name: getattr(distribution, name) for name in distribution.__dataclass_fields__}
+    values = {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
+    return {"kind": type(distribution).__name__.lower(), **values}
+
+
+def from_dict(description: object, thing: str) -> Distribution:
+    """The distribution that a table ``{kind = "beta", mean = 0.3, concentration = 10}`` describes."""
+    if not isinstance(description, dict) or "kind" not in description:
+        raise InvalidValue(f"{thing} must be a table with a kind, got {description!r}")
+    kind = description["kind"]
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise UnknownName(f"kind of {thing} must be one of {', '.join(KINDS)}, got {kind!r}")
+    fields = set(KINDS[kind].__dataclass_fields__)
+    given = {name: value for name, value in description.items() if name != "kind"}
+    required = fields - {"concentration"}
+    if not required <= set(given) <= fields:
+        expected = ", ".join(KINDS[kind].__dataclass_fields__)
+        raise InvalidValue(f"{kind} in {thing} takes {expected}, got {', '.join(given) or 'nothing'}")
+    return KINDS[kind](**given)

@@ -1,0 +1,134 @@
+"""How kernels are compiled, cached and bound to a policy: the only file that knows numba.
+
+Every number-crunching function is written as plain Python. `kernel` marks a small building block; `bind` makes one
+machine loop out of a template and the functions that the template names. With ``NUMBA_DISABLE_JIT=1`` both give back
+plain Python that computes the same bits.
+
+The disk cache of numba looks only at the file of the function that it compiles, so an edit in another file would keep
+serving stale machine code. `bind` therefore writes a digest of every kernel source into the function's name.
+"""
+
+import hashlib
+import inspect
+import types
+from collections.abc import Callable
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.extending import intrinsic
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+PACKAGE = Path(__file__).parent
+
+# Division by zero gives inf or nan as in NumPy instead of a branch per division. No fast-math: the plain Python
+# version and every machine must give the same bits.
+OPTIONS = {"nogil": True, "error_model": "numpy"}
+
+
+def is_on() -> bool:
+    """Whether kernels are compiled; false under ``NUMBA_DISABLE_JIT=1``."""
+    return not numba.config.DISABLE_JIT
+
+
+def kernel(function: Function) -> Function:
+    """Mark a small pure function for use inside compiled loops; it is always inlined there."""
+    return cast(Function, numba.njit(function, forceinline=True, **OPTIONS))
+
+
+def plain(function: Function) -> Function:
+    """The Python function behind a kernel, for a single call that is not worth a compilation.
+
+    >>> from paceline.optimum import best_mix
+    >>> plain(best_mix).__name__
+    'best_mix'
+    """
+    return cast(Function, getattr(function, "py_func", function))
+
+
+@cache
+def package_digest() -> str:
+    """Digest of the sources that compiled loops can contain (all but the laboratory and the command line)."""
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        part = path.relative_to(PACKAGE)
+        if part.parts[0] not in {"lab", "cli"}:
+            digest.update(str(part).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def graft(template: Function, **functions: Callable[..., Any]) -> Function:
+    """A copy of ``template`` in which the given names stand for the given functions, as a kernel.
+
+    The functions become globals of the copy, hence constants for the compiler.
+    """
+    copy = types.FunctionType(template.__code__, {**template.__globals__, **functions}, template.__name__)
+    copy.__module__ = template.__module__
+    return kernel(cast(Function, copy))
+
+
+def bind(template: Function, name: str, **functions: Callable[..., Any]) -> Function:
+    """Compile a graft of ``template`` on its own: one specialised machine loop, to be called from Python.
+
+    It is cached on disk under a name made of ``name`` and the digest of all sources involved. When no cache folder can
+    be written the loop is compiled anew in each process.
+    """
+    bound = plain(graft(template, **functions))
+    own_sources = "".join(source(plain(function)) for function in functions.values())
+    digest = hashlib.sha256(f"{package_digest()}{name}{own_sources}".encode()).hexdigest()[:16]
+    bound.__qualname__ = f"{template.__name__}_{digest}"
+    if not is_on():
+        return cast(Function, wrapping_integers(bound))
+    try:
+        return cast(Function, numba.njit(bound, cache=True, **OPTIONS))
+    except RuntimeError:  # numba found no folder that it may write to
+        return cast(Function, numba.njit(bound, **OPTIONS))
+
+
+def source(function: Callable[..., Any]) -> str:
+    """The text of the file that defines a function: a policy outside the package changes with its own file."""
+    try:
+        return Path(inspect.getfile(function)).read_text(encoding="utf-8")
+    except (OSError, TypeError):  # typed at a prompt: its own code is all there is
+        return function.__code__.co_code.hex() + repr(function.__code__.co_consts)
+
+
+def wrapping_integers(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let 64-bit words wrap around silently, as they do in machine code."""
+
+    @wraps(function)
+    def wrapped(*arguments: Any) -> Any:
+        with np.errstate(over="ignore"):
+            return function(*arguments)
+
+    return wrapped
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _high_product(typing_context: Any, a: Any, b: Any) -> Any:
+    """Upper 64 bits of a 64 x 64 bit product: one machine instruction that Python has no name for."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(builder.zext(arguments[0], wide), builder.zext(arguments[1], wide))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+
+    return numba.uint64(numba.uint64, numba.uint64), generate
+
+
+if is_on():
+
+    @kernel
+    def high_product(a: Any, b: Any) -> Any:
+        """Upper 64 bits of the 128-bit product of two 64-bit words."""
+        return _high_product(a, b)
+
+else:
+
+    def high_product(a: Any, b: Any) -> Any:
+        """Upper 64 bits of the 128-bit product of two 64-bit words."""
+        return np.uint64((int(a) * int(b)) >> 64)

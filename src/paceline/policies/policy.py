@@ -1,0 +1,101 @@
+"""The form of a policy.
+
+A policy is written once, as two plain functions, and serves the simulator, the live object and the replay of a log.
+
+    choose(params, state) -> (arm, event, partner)      decides; changes nothing but state.scratch
+    learn(params, state, arm, event, partner, reward, cost)      takes in what a round brought; may change state.memory
+
+``arm`` is 0 .. K-1 for a pull, K for the null arm, `SKIP` for a round given up by a rule of the policy. ``event`` is an
+index into the policy's ``events``: why the round went as it did; event 0 is always the guard's refusal. ``partner`` is
+the other arm of the base that was chosen from, or `SKIP`. ``choose`` is called only when the guard lets a pull be paid
+for; ``learn`` is called for every round, with the event the engine or ``choose`` gave it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.errors import UnknownParameter
+from paceline.estimates import Estimates, no_estimates
+from paceline.guard import Clock, new_clock
+from paceline.problem import Problem
+
+SKIP = -1
+GUARD = 0  # the event of a round that the guard refused
+
+NO_MEMORY = np.dtype((np.record, [("nothing", np.int64)]))
+
+
+class Scratch(NamedTuple):
+    """Room for one optimistic (or sampled) problem per round, so that no round allocates."""
+
+    rewards: npt.NDArray[np.float64]
+    costs: npt.NDArray[np.float64]
+
+
+class State(NamedTuple):
+    """All that a policy may look at. It owns ``memory`` and ``table``; the rest belongs to the engine."""
+
+    clock: Clock
+    arms: Estimates
+    memory: Any  # a record of the policy's own dtype
+    table: npt.NDArray[np.float64]  # as long as the policy asks for
+    scratch: Scratch
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is known before the first round."""
+
+    arms: int
+    budget: float
+    rounds: int | None = None
+    problem: Problem | None = None  # the truth; for the oracle alone
+
+
+class Policy:
+    """Base of all policies: a frozen dataclass whose fields are the parameters a user may set.
+
+    A subclass sets the class attributes below, and `params` where its functions need numbers.
+    """
+
+    name: ClassVar[str]
+    events: ClassVar[tuple[str, ...]]
+    memory: ClassVar[np.dtype[Any]] = NO_MEMORY
+    choose: ClassVar[Callable[..., tuple[int, int, int]]]
+    learn: ClassVar[Callable[..., None]]
+
+    def __new__(cls, **parameters: object) -> "Policy":
+        known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        for name in parameters:
+            if name not in known:
+                takes = ", ".join(known) or "no parameters"
+                raise UnknownParameter(f"{cls.name} takes {takes}; got {name}={parameters[name]!r}")
+        return super().__new__(cls)
+
+    def params(self, setting: Setting) -> tuple[Any, ...]:
+        """The numbers that the policy's functions get: a NamedTuple of its own."""
+        raise NotImplementedError
+
+    def table_size(self, arms: int) -> int:
+        """How many floats of memory the policy wants besides its record."""
+        return 0
+
+    def new_state(self, setting: Setting, seed: int, stream: int) -> State:
+        """The state before the first round."""
+        return State(
+            clock=new_clock(setting.budget, seed, stream),
+            arms=no_estimates(setting.arms),
+            memory=np.zeros(1, self.memory)[0],
+            table=np.zeros(self.table_size(setting.arms)),
+            scratch=Scratch(np.zeros(setting.arms), np.zeros(setting.arms)),
+        )
+
+
+def learn_nothing(
+    params: Any, state: State, arm: int, event: int, partner: int, reward: float, cost: float
+) -> None:
+    """For policies whose only knowledge is the estimates."""

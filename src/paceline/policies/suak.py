@@ -1,0 +1,155 @@
+"""SUAK: strategic under-utilisation for anytime knapsacks."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from paceline import checks
+from paceline.draw import decision_uniform
+from paceline.estimates import lower, mean_cost, upper
+from paceline.optimum import best_mix
+from paceline.policies.policy import GUARD, SKIP, Policy, Setting, State
+
+CLASSIFICATION_PULL, CLASSIFICATION_SKIP, BASE = 1, 2, 3
+ORDERS = ("first", "fewest", "cheapest")
+FIRST, FEWEST, CHEAPEST = range(3)
+
+
+class Params(NamedTuple):
+    """Numbers for the kernels."""
+
+    order: int
+    log_horizon: float  # 0 for the anytime radius
+
+
+MEMORY = np.dtype(
+    (
+        np.record,
+        [
+            ("account_spent", np.float64),  # S_p: cost of classification pulls
+            ("account_rounds", np.int64),  # N_p: classification pulls and classification skips
+            ("classified_at", np.int64),  # the first round in which a base was chosen: phase 1 has ended
+            ("guard_skips", np.int64),
+            ("classification_pulls", np.int64),
+            ("classification_skips", np.int64),
+            ("base_rounds", np.int64),
+        ],
+    )
+)
+
+
+def choose(params: Params, state: State) -> tuple[int, int, int]:
+    """Algorithm 2 of the paper. Its two phases are one rule: they differ only in checks that cannot fail in phase 1."""
+    clock, arms, memory = state.clock, state.arms, state.memory
+    count = arms.pulls.size
+    c = clock.budget
+    if memory.account_spent + 1.0 > c * memory.account_rounds:
+        return SKIP, CLASSIFICATION_SKIP, SKIP
+
+    log_t = math.log(clock.t)
+    root = math.sqrt(1.5 * log_t)
+    gap = math.inf  # LCB of the smallest cost gap
+    unclear, unclear_rank = SKIP, math.inf
+    for i in range(count):
+        distance = abs(arms.cost_mean[i] - c)
+        radius = root * arms.width[i]
+        if arms.pulls[i] == 0 or distance <= 7.0 * radius:
+            rank = float(i)
+            if params.order == FEWEST:
+                rank = float(arms.pulls[i])
+            elif params.order == CHEAPEST:
+                rank = arms.cost_mean[i]
+            if rank < unclear_rank:
+                unclear, unclear_rank = i, rank
+        gap = min(gap, distance - radius)
+    if unclear != SKIP:
+        return unclear, CLASSIFICATION_PULL, SKIP
+
+    root = math.sqrt(3.0 * (params.log_horizon if params.log_horizon > 0.0 else log_t))
+    rewards, costs = state.scratch.rewards, state.scratch.costs
+    for i in range(count):
+        radius = root * arms.width[i]
+        rewards[i] = upper(arms.reward_mean[i], radius)
+        costs[i] = lower(arms.cost_mean[i], radius)
+    j, k, _ = best_mix(rewards, costs, c)
+    if j == k:
+        return j, BASE, j
+    j_cost, k_cost = mean_cost(arms, j), mean_cost(arms, k)
+    if j_cost < k_cost:
+        j, k, j_cost, k_cost = k, j, k_cost, j_cost
+
+    omega = gap / (2.0 + gap - c)
+    spare = clock.headroom - log_t / (omega * omega)
+    if spare > j_cost:
+        p = 1.0 - omega
+    elif spare < k_cost:
+        p = omega
+    else:
+        p = min(max((spare - k_cost) / (j_cost - k_cost), omega), 1.0 - omega)
+    if decision_uniform(clock.seed, clock.stream, clock.t) < p:
+        return j, BASE, k
+    return k, BASE, j
+
+
+def learn(params: Params, state: State, arm: int, event: int, partner: int, reward: float, cost: float) -> None:
+    """Keep the classification account. It is checked before the guard: a round that both refuse is the account's."""
+    memory = state.memory
+    if event == CLASSIFICATION_PULL:
+        memory.classification_pulls += 1
+        memory.account_spent += cost
+        memory.account_rounds += 1
+    elif event == BASE:
+        memory.base_rounds += 1
+        if memory.classified_at == 0:
+            memory.classified_at = state.clock.t
+    elif memory.account_spent + 1.0 > state.clock.budget * memory.account_rounds:
+        memory.classification_skips += 1
+        memory.account_rounds += 1
+    else:
+        memory.guard_skips += 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class SUAK(Policy):
+    """Learn on which side of the budget each arm's cost lies, then mix the optimistic best base a little under budget.
+
+    Each round t, with n_i pulls of arm i, empirical means m_i and r_i (reward and cost), and e_i = sqrt(3 log t / n_i):
+
+    1. The classification account (cost S_p in N_p rounds) must hold  S_p + 1 <= c N_p,  else skip.
+    2. An arm with  |r_i - c| <= 7 sqrt(1.5 log t / n_i)  is unclassified: pull it, on the account.
+    3. Otherwise take the best base (j, k) at rate c for rewards m_i + e_i and costs r_i - e_i, both cut to [0, 1]; j has
+       the larger mean cost. With  d = min_i |r_i - c| - sqrt(1.5 log t / n_i),  w = d / (2 + d - c)  and
+       b = h(t) - log t / w^2,  pull j with probability  (b - r_k) / (r_j - r_k)  cut to [w, 1 - w], else k.
+
+    Reference: Elumar, Tekin, Yagan, "Bandits with Anytime Knapsacks", Algorithm 2.
+
+    Guarantee: expected regret O(K log T) when no arm's mean cost equals the budget (the paper's Theorem 1). The anytime
+    constraint itself is kept by the guard, on every path.
+
+    Our reading where the paper is open: N_p counts the account's pulls and skips (with pulls only the first round would
+    skip for ever); an arm never pulled is unclassified; ``order`` says which unclassified arm goes first ("first" in the
+    list, "fewest" pulls, "cheapest" so far); ``horizon`` replaces log t by log T in e_i, as in the paper's text, where
+    its table has log t.
+
+    >>> SUAK(order="cheapest")
+    SUAK(order='cheapest', horizon=None)
+    """
+
+    order: str = "first"
+    horizon: int | None = None
+
+    name = "suak"
+    events = ("headroom below the largest cost", "classifying", "classification account is short", "base, pacing")
+    memory = MEMORY
+    choose = staticmethod(choose)
+    learn = staticmethod(learn)
+
+    def __post_init__(self) -> None:
+        checks.one_of("order of suak", self.order, ORDERS)
+        if self.horizon is not None:
+            checks.rounds("horizon of suak", self.horizon)
+
+    def params(self, setting: Setting) -> tuple[Any, ...]:
+        return Params(ORDERS.index(self.order), 0.0 if self.horizon is None else math.log(self.horizon))

@@ -1,0 +1,41 @@
+"""Uniform: any arm, with equal probability. The floor."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from paceline.draw import decision_uniform
+from paceline.policies.policy import Policy, Setting, State, learn_nothing
+
+ANY = 1
+
+
+class Params(NamedTuple):
+    """Nothing to set; kernels take a non-empty tuple."""
+
+    arms: int
+
+
+def choose(params: Params, state: State) -> tuple[int, int, int]:
+    """Arm floor(u K)."""
+    clock = state.clock
+    arm = int(decision_uniform(clock.seed, clock.stream, clock.t) * params.arms)
+    return arm, ANY, arm
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uniform(Policy):
+    """Pull one of the K arms with probability 1/K each whenever the guard allows it; it learns nothing.
+
+    The floor of every comparison: its regret is linear, and only the guard keeps it within the budget.
+
+    >>> Uniform()
+    Uniform()
+    """
+
+    name = "uniform"
+    events = ("headroom below the largest cost", "any arm")
+    choose = staticmethod(choose)
+    learn = staticmethod(learn_nothing)
+
+    def params(self, setting: Setting) -> tuple[Any, ...]:
+        return Params(setting.arms)

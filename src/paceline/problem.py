@@ -1,0 +1,140 @@
+"""Problem: the distributions of the arms and the budget rate. Frozen and validated."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline import checks
+from paceline.distributions import KINDS, Bernoulli, Beta, Distribution, from_dict, to_dict
+from paceline.errors import InvalidValue
+from paceline.optimum import Optimum, solve
+
+
+@dataclass(frozen=True, init=False)
+class Problem:
+    """K arms, each with a reward and a cost distribution on [0, 1], and a budget rate in (0, 1].
+
+    The promise asked for is  sum of costs up to t <= budget * t  after every round t, on every path.
+
+    >>> problem = Problem.beta([0.45, 0.7, 0.8], [0.3, 0.75, 0.8], budget=0.5)
+    >>> problem.arms, round(problem.optimum.value, 12)
+    (3, 0.59)
+    """
+
+    rewards: tuple[Distribution, ...]
+    costs: tuple[Distribution, ...]
+    budget: float
+
+    def __init__(self, rewards: Sequence[Distribution], costs: Sequence[Distribution], budget: float) -> None:
+        for thing, given in (("rewards", rewards), ("costs", costs)):
+            for arm, entry in enumerate(given):
+                if not isinstance(entry, tuple(KINDS.values())):
+                    raise InvalidValue(f"{thing}[{arm}] must be a distribution such as Beta(0.3), got {entry!r}")
+        if len(rewards) != len(costs):
+            rule = "rewards and costs must have the same length"
+            raise InvalidValue(f"{rule}, got {len(rewards)} rewards and {len(costs)} costs")
+        if not rewards:
+            raise InvalidValue("a problem must have at least one arm, got none")
+        object.__setattr__(self, "rewards", tuple(rewards))
+        object.__setattr__(self, "costs", tuple(costs))
+        object.__setattr__(self, "budget", checks.real("budget", budget, 0, 1, above_low=True))
+
+    @classmethod
+    def beta(
+        cls, rewards: Sequence[float], costs: Sequence[float], budget: float, concentration: float = 10.0
+    ) -> "Problem":
+        """Beta rewards and costs with the given means; a mean m has parameters m and 1 - m times the concentration."""
+        return cls(
+            [Beta(mean, concentration) for mean in means("reward means", rewards)],
+            [Beta(mean, concentration) for mean in means("cost means", costs)],
+            budget,
+        )
+
+    @classmethod
+    def bernoulli(cls, rewards: Sequence[float], costs: Sequence[float], budget: float) -> "Problem":
+        """Rewards and costs of 0 or 1 with the given means."""
+        return cls(
+            [Bernoulli(mean) for mean in means("reward means", rewards)],
+            [Bernoulli(mean) for mean in means("cost means", costs)],
+            budget,
+        )
+
+    @property
+    def arms(self) -> int:
+        """The number of arms, the null arm not counted."""
+        return len(self.rewards)
+
+    @cached_property
+    def reward_means(self) -> npt.NDArray[np.float64]:
+        """mu, one entry per arm."""
+        return np.array([reward.mean for reward in self.rewards])
+
+    @cached_property
+    def cost_means(self) -> npt.NDArray[np.float64]:
+        """rho, one entry per arm."""
+        return np.array([cost.mean for cost in self.costs])
+
+    @cached_property
+    def optimum(self) -> Optimum:
+        """The best mix of arms and what it is worth."""
+        return solve(self.reward_means, self.cost_means, self.budget)
+
+    def to_dict(self) -> dict[str, object]:
+        """The problem in a form that JSON and TOML can hold; `from_dict` is the way back.
+
+        >>> problem = Problem.bernoulli([0.3], [0.9], budget=0.5)
+        >>> Problem.from_dict(problem.to_dict()) == problem
+        True
+        """
+        return {
+            "budget": self.budget,
+            "rewards": [to_dict(reward) for reward in self.rewards],
+            "costs": [to_dict(cost) for cost in self.costs],
+        }
+
+    @classmethod
+    def from_dict(cls, description: object) -> "Problem":
+        """The problem that a table describes.
+
+        ``rewards`` and ``costs`` are lists of distributions, each a table with a ``kind``, or lists of means; a list of
+        means needs ``kind`` ("beta" or "bernoulli") beside it, and "beta" takes a ``concentration`` too.
+
+        >>> table = {"kind": "bernoulli", "rewards": [0.3], "costs": [0.9], "budget": 0.5}
+        >>> Problem.from_dict(table) == Problem.bernoulli([0.3], [0.9], budget=0.5)
+        True
+        """
+        if not isinstance(description, dict):
+            raise InvalidValue(f"a problem must be a table of rewards, costs and budget, got {description!r}")
+        missing = [key for key in ("rewards", "costs", "budget") if key not in description]
+        if missing:
+            raise InvalidValue(f"a problem must have rewards, costs and budget; missing: {', '.join(missing)}")
+        known = {"rewards", "costs", "budget", "kind", "concentration"}
+        unknown = [str(key) for key in description if key not in known]
+        if unknown:
+            raise InvalidValue(f"a problem takes {', '.join(sorted(known))}; got {', '.join(unknown)}")
+        rewards, costs, budget = (description[key] for key in ("rewards", "costs", "budget"))
+        for thing, entries in (("rewards", rewards), ("costs", costs)):
+            if not isinstance(entries, list):
+                raise InvalidValue(f"{thing} must be a list, got {entries!r}")
+        if "kind" not in description:
+            if "concentration" in description:
+                raise InvalidValue(f"concentration needs kind = 'beta' beside it, got {description['concentration']!r}")
+            return cls(
+                [from_dict(entry, f"rewards[{arm}]") for arm, entry in enumerate(rewards)],
+                [from_dict(entry, f"costs[{arm}]") for arm, entry in enumerate(costs)],
+                budget,
+            )
+        kind = checks.one_of("kind of a problem", description["kind"], ("beta", "bernoulli"))
+        if kind == "beta":
+            return cls.beta(rewards, costs, budget, description.get("concentration", 10.0))
+        if "concentration" in description:
+            raise InvalidValue(f"concentration is for kind = 'beta' only, got kind = {kind!r}")
+        return cls.bernoulli(rewards, costs, budget)
+
+
+def means(thing: str, values: Sequence[float]) -> list[float]:
+    """Means in [0, 1]; an error says which entry is not."""
+    return [checks.real(f"{thing}[{arm}]", value, 0, 1) for arm, value in enumerate(values)]
