@@ -66,7 +66,8 @@ class Beta:
 
     @property
     def shape(self) -> tuple[float, float]:
-        return self.mean * self.concentration, (1.0 - self.mean) * self.concentration
+        first = self.mean * self.concentration
+        return first, self.concentration - first
 
     @property
     def variance(self) -> float:

@@ -58,30 +58,12 @@ def decision_uniform(seed: Word, stream: Word, count: int) -> float:
 
 
 @kernel
-def beta_above_one(a: float, b: float, scale: float, shift: float, u: float, v: float) -> float:
-    """One attempt at a draw of Beta(a, b), 1 < a <= b, from two uniforms; -1 when rejected.
-
-    Algorithm BB of Cheng, "Generating beta variates with nonintegral shape parameters" (CACM 21, 1978), with
-    scale = sqrt((a + b - 2) / (2ab - a - b)) and shift = a + 1/scale.
-    """
-    logit = scale * math.log(u / (1.0 - u))
-    odds = a * math.exp(logit)
-    z = u * u * v
-    r = shift * logit - 1.3862943611198906
-    s = a + r - odds
-    if s + 2.6094379124341003 < 5.0 * z:
-        log_z = math.log(z)
-        if s < log_z and r + (a + b) * math.log((a + b) / (b + odds)) < log_z:
-            return -1.0
-    return odds / (b + odds)
-
-
-@kernel
 def beta_below_one(a: float, b: float, low: float, high: float, u: float, v: float) -> float:
     """One attempt at a draw of Beta(a, b), b <= min(a, 1), from two uniforms; -1 when rejected.
 
-    Algorithm BC of Cheng (1978), with delta = 1 + a - b, low = delta (1/72 + b/24) / (a/b - 7/9) and
-    high = 1/4 + (1/2 + 1/(4 delta)) b.
+    Algorithm BC of Cheng, "Generating beta variates with nonintegral shape parameters" (CACM 21, 1978), with
+    delta = 1 + a - b,  low = delta (1/72 + b/24) / (a/b - 7/9)  and  high = 1/4 + (1/2 + 1/(4 delta)) b.  It serves the
+    densities that have a pole; see strips.py for the bounded ones, where a table is several times faster.
     """
     z = u * u * v
     if u < 0.5:

@@ -5,6 +5,7 @@ arms in its solution. Its value is the height at c of the upper concave hull of 
 one bridge of the hull is all there is to find.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,42 +20,36 @@ Floats = npt.NDArray[np.float64]
 def best_mix(rewards: Floats, costs: Floats, rate: float) -> tuple[int, int, float]:
     """The best base at ``rate``: (dear arm, cheap arm, weight of the dear arm); the null arm has number K.
 
-    A base of one arm comes back as (arm, arm, 1). Among equals the cheaper arm wins, then the lower number.
+    A base of one arm comes back as (arm, arm, 1). Among arms of equal value the lower number wins.
 
-    Starts from the best arm on either side of the rate and, while some arm lies above the line through the two, puts the
-    highest such arm in the place of the one on its side. Each step raises the height at ``rate``: it is the simplex
-    method, with a price per step and a pass over the arms, so a handful of passes in practice.
+    At a price per unit of cost, arm i is worth  mu_i - price * rho_i.  Take the best arm on either side of the rate, let
+    the slope of the line through the two be the new price, and repeat until the pair stays. No arm of the new pair lies
+    below the old line, so its height at the rate never falls: a simplex method that moves both arms at once, each step
+    one pass over the arms. Two to four steps are usual, for 8 arms as for 512.
     """
     arms = rewards.size
-    cheap, cheap_reward, cheap_cost = arms, 0.0, 0.0
-    dear, dear_reward, dear_cost = -1, 0.0, 0.0
-    for i in range(arms):
-        reward, cost = rewards[i], costs[i]
-        if cost <= rate:
-            if reward > cheap_reward or (reward == cheap_reward and cost < cheap_cost):
-                cheap, cheap_reward, cheap_cost = i, reward, cost
-        elif dear < 0 or reward > dear_reward or (reward == dear_reward and cost < dear_cost):
-            dear, dear_reward, dear_cost = i, reward, cost
-    if dear < 0 or dear_reward <= cheap_reward:
-        return cheap, cheap, 1.0
-    for _ in range(arms + 1):  # the bound only matters should rounding make two arms take turns
-        price = (dear_reward - cheap_reward) / (dear_cost - cheap_cost)
-        highest = max(cheap_reward - price * cheap_cost, dear_reward - price * dear_cost)
-        better = -1
-        if highest < 0.0:
-            highest, better = 0.0, arms
+    dear, cheap = -1, -1
+    dear_reward, dear_cost, cheap_reward, cheap_cost = 0.0, 0.0, 0.0, 0.0
+    price = 0.0
+    for _ in range(arms + 2):  # the bound matters only should rounding make two arms take turns
+        left, left_value = arms, 0.0
+        right, right_value = -1, -math.inf
         for i in range(arms):
             value = rewards[i] - price * costs[i]
-            if value > highest:
-                highest, better = value, i
-        if better < 0:
+            if costs[i] <= rate:
+                if value > left_value:
+                    left, left_value = i, value
+            elif value > right_value:
+                right, right_value = i, value
+        if left == cheap and right == dear:
             break
-        if better == arms:
-            cheap, cheap_reward, cheap_cost = arms, 0.0, 0.0
-        elif costs[better] <= rate:
-            cheap, cheap_reward, cheap_cost = better, rewards[better], costs[better]
-        else:
-            dear, dear_reward, dear_cost = better, rewards[better], costs[better]
+        cheap, dear = left, right
+        cheap_reward = rewards[cheap] if cheap < arms else 0.0
+        cheap_cost = costs[cheap] if cheap < arms else 0.0
+        if dear < 0 or rewards[dear] <= cheap_reward:  # only at price 0: the best arm of all is affordable
+            return cheap, cheap, 1.0
+        dear_reward, dear_cost = rewards[dear], costs[dear]
+        price = (dear_reward - cheap_reward) / (dear_cost - cheap_cost)
     if cheap_cost >= rate:
         return cheap, cheap, 1.0
     return dear, cheap, (rate - cheap_cost) / (dear_cost - cheap_cost)

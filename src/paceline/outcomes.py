@@ -1,18 +1,17 @@
 """The world of a simulation: the outcome of the n-th pull of an arm, the same whichever policy pulls it."""
 
-import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from paceline.distributions import Bernoulli, Beta, Constant, Distribution, Empirical
-from paceline.draw import OUTCOME, Word, beta_above_one, beta_below_one, block, uniform
+from paceline.distributions import Bernoulli, Beta, Constant, Empirical
+from paceline.draw import OUTCOME, Word, beta_below_one, block, uniform
 from paceline.jit import kernel
 from paceline.problem import Problem
+from paceline.strips import BetaDensity, beta_density, strip_sample, strips_of
 
-CONSTANT, BERNOULLI, BETA_ABOVE_ONE, BETA_BELOW_ONE, EMPIRICAL = range(5)
+CONSTANT, BERNOULLI, BOUNDED_BETA, UNBOUNDED_BETA, EMPIRICAL = range(5)
 REWARD, COST = 0, 1
 COLUMNS = 5
 
@@ -22,48 +21,57 @@ class World(NamedTuple):
 
     kind: npt.NDArray[np.int64]  # (2, K)
     shape: npt.NDArray[np.float64]  # (2, K, COLUMNS), the meaning of a column depends on the kind
-    observed: npt.NDArray[np.float64]  # all observed values of Empirical distributions, one after the other
+    start: npt.NDArray[np.int64]  # (2, K), where in `strips` or `observed` the entries of this draw begin
+    count: npt.NDArray[np.int64]  # (2, K), how many they are
+    strips: npt.NDArray[np.float64]  # (n, 4), the tables of all bounded Beta densities
+    observed: npt.NDArray[np.float64]  # (n,), the values of all Empirical distributions
 
 
 def world_of(problem: Problem) -> World:
-    """The arrays of a problem, with the constants of every sampler worked out."""
-    kind = np.zeros((2, problem.arms), np.int64)
-    shape = np.zeros((2, problem.arms, COLUMNS))
+    """The arrays of a problem, with the constants and tables of every sampler worked out."""
+    size = (2, problem.arms)
+    world = World(
+        kind=np.zeros(size, np.int64),
+        shape=np.zeros((*size, COLUMNS)),
+        start=np.zeros(size, np.int64),
+        count=np.zeros(size, np.int64),
+        strips=np.zeros((0, 4)),
+        observed=np.zeros(0),
+    )
+    strips: list[npt.NDArray[np.float64]] = [world.strips]
     observed: list[float] = []
     for side, distributions in ((REWARD, problem.rewards), (COST, problem.costs)):
         for arm, distribution in enumerate(distributions):
-            kind[side, arm], constants = sampler(distribution, observed)
-            shape[side, arm, : len(constants)] = constants
-    return World(kind, shape, np.array(observed))
+            at = side, arm
+            match distribution:
+                case Constant(value):
+                    world.kind[at], constants = CONSTANT, (value,)
+                case Bernoulli(mean):
+                    world.kind[at], constants = BERNOULLI, (mean,)
+                case Beta(mean) if mean in (0.0, 1.0):
+                    world.kind[at], constants = CONSTANT, (mean,)
+                case Beta() if min(distribution.shape) >= 1.0:
+                    world.kind[at], constants = BOUNDED_BETA, beta_density(*distribution.shape)
+                    table = strips_of(constants)
+                    world.start[at], world.count[at] = sum(map(len, strips)), len(table)
+                    strips.append(table)
+                case Beta():
+                    world.kind[at], constants = UNBOUNDED_BETA, cheng_constants(*distribution.shape)
+                case Empirical(values):
+                    world.kind[at], constants = EMPIRICAL, ()
+                    world.start[at], world.count[at] = len(observed), len(values)
+                    observed.extend(values)
+            world.shape[at][: len(constants)] = constants
+    return world._replace(strips=np.concatenate(strips), observed=np.array(observed))
 
 
-def sampler(distribution: Distribution, observed: list[float]) -> tuple[int, Sequence[float]]:
-    """The kind of draw and its constants; observed values are appended to the common list."""
-    match distribution:
-        case Constant(value):
-            return CONSTANT, (value,)
-        case Bernoulli(mean):
-            return BERNOULLI, (mean,)
-        case Beta(mean) if mean in (0.0, 1.0):
-            return CONSTANT, (mean,)
-        case Beta():
-            return beta_sampler(*distribution.shape)
-        case Empirical(values):
-            start = len(observed)
-            observed.extend(values)
-            return EMPIRICAL, (start, len(values))
-
-
-def beta_sampler(first: float, second: float) -> tuple[int, Sequence[float]]:
-    """Constants of Cheng's two algorithms (see draw.py); the last says whether the draw is 1 minus the sampled value."""
+def cheng_constants(first: float, second: float) -> tuple[float, float, float, float, float]:
+    """Constants of `beta_below_one`; the last says whether the draw is 1 minus the sampled value."""
     small, large = min(first, second), max(first, second)
-    if small > 1.0:
-        scale = math.sqrt((small + large - 2.0) / (2.0 * small * large - small - large))
-        return BETA_ABOVE_ONE, (small, large, scale, small + 1.0 / scale, float(first > second))
     delta = 1.0 + large - small
     low = delta * (1.0 / 72.0 + small / 24.0) / (large / small - 7.0 / 9.0)
     high = 0.25 + (0.5 + 0.25 / delta) * small
-    return BETA_BELOW_ONE, (large, small, low, high, float(first < second))
+    return large, small, low, high, float(first < second)
 
 
 @kernel
@@ -92,14 +100,14 @@ def sample(world: World, side: int, arm: int, u: float, v: float) -> float:
     """One attempt at a draw from two uniforms; -1 when rejected."""
     kind = world.kind[side, arm]
     shape = world.shape[side, arm]
-    if kind == BETA_ABOVE_ONE:
-        value = beta_above_one(shape[0], shape[1], shape[2], shape[3], u, v)
-        return 1.0 - value if shape[4] == 1.0 and value >= 0.0 else value
-    if kind == BETA_BELOW_ONE:
-        value = beta_below_one(shape[0], shape[1], shape[2], shape[3], u, v)
-        return 1.0 - value if shape[4] == 1.0 and value >= 0.0 else value
+    if kind == BOUNDED_BETA:
+        density = BetaDensity(shape[0], shape[1], shape[2], shape[3])
+        return strip_sample(density, world.strips, world.start[side, arm], world.count[side, arm], u, v)
     if kind == BERNOULLI:
         return 1.0 if u < shape[0] else 0.0
+    if kind == UNBOUNDED_BETA:
+        value = beta_below_one(shape[0], shape[1], shape[2], shape[3], u, v)
+        return 1.0 - value if shape[4] == 1.0 and value >= 0.0 else value
     if kind == EMPIRICAL:
-        return world.observed[int(shape[0]) + int(u * shape[1])]
+        return world.observed[world.start[side, arm] + int(u * world.count[side, arm])]
     return shape[0]

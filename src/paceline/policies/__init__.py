@@ -1,0 +1,53 @@
+"""The policies by name."""
+
+from collections.abc import Mapping, Sequence
+
+from paceline.errors import InvalidValue, UnknownName
+from paceline.policies.one_phase import OnePhase
+from paceline.policies.oracle import Oracle
+from paceline.policies.policy import Policy
+from paceline.policies.primal_dual import PrimalDual
+from paceline.policies.suak import SUAK
+from paceline.policies.ucb_simplex import UCBSimplex
+from paceline.policies.uniform import Uniform
+
+POLICIES: dict[str, type[Policy]] = {
+    policy.name: policy for policy in (SUAK, OnePhase, PrimalDual, UCBSimplex, Uniform, Oracle)
+}
+
+
+def named(name: str, **parameters: object) -> Policy:
+    """The policy of that name with the given parameters.
+
+    >>> named("suak", order="fewest")
+    SUAK(order='fewest', horizon=None)
+    """
+    if name not in POLICIES:
+        raise UnknownName(f"policy must be one of {', '.join(POLICIES)}, got {name!r}")
+    return POLICIES[name](**parameters)
+
+
+PolicyLike = str | Policy
+PoliciesLike = PolicyLike | Mapping[str, PolicyLike] | Sequence[PolicyLike | Mapping[str, PolicyLike]]
+
+
+def labelled(policies: PoliciesLike) -> dict[str, Policy]:
+    """Policies by label, from a name, an object, a mapping of labels, or a sequence of any of these.
+
+    >>> labelled(["suak", {"two": OnePhase(a=2)}])
+    {'suak': SUAK(order='first', horizon=None), 'two': OnePhase(a=2, horizon=None)}
+    """
+    found: dict[str, Policy] = {}
+    for entry in [policies] if isinstance(policies, str | Policy | Mapping) else policies:
+        pairs = entry.items() if isinstance(entry, Mapping) else [(None, entry)]
+        for label, given in pairs:
+            policy = named(given) if isinstance(given, str) else given
+            if not isinstance(policy, Policy):
+                raise InvalidValue(f"a policy must be a name or an object such as SUAK(), got {given!r}")
+            key = policy.name if label is None else str(label)
+            if key in found:
+                raise InvalidValue(f"labels of policies must differ, got {key!r} twice; give labels as {{label: policy}}")
+            found[key] = policy
+    if not found:
+        raise InvalidValue("policies must name at least one policy, got none")
+    return found

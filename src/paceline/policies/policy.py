@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paceline.errors import UnknownParameter
+from paceline.errors import InvalidValue, UnknownParameter
 from paceline.estimates import Estimates, no_estimates
 from paceline.guard import Clock, new_clock
 from paceline.problem import Problem
@@ -99,3 +99,11 @@ def learn_nothing(
     params: Any, state: State, arm: int, event: int, partner: int, reward: float, cost: float
 ) -> None:
     """For policies whose only knowledge is the estimates."""
+
+
+def horizon_of(name: str, horizon: int | None, setting: Setting) -> int:
+    """The horizon T of a policy that needs one: as set by the user, else the rounds of the run."""
+    known = setting.rounds if horizon is None else horizon
+    if known is None:
+        raise InvalidValue(f"{name} must be given a horizon, such as horizon=1000000, got none")
+    return known

@@ -8,9 +8,10 @@ import numpy as np
 
 from paceline import checks
 from paceline.draw import decision_uniform
-from paceline.estimates import lower, mean_cost, upper
+from paceline.estimates import Estimates, lower, mean_cost, upper
+from paceline.jit import kernel
 from paceline.optimum import best_mix
-from paceline.policies.policy import GUARD, SKIP, Policy, Setting, State
+from paceline.policies.policy import SKIP, Policy, Setting, State
 
 CLASSIFICATION_PULL, CLASSIFICATION_SKIP, BASE = 1, 2, 3
 ORDERS = ("first", "fewest", "cheapest")
@@ -40,6 +41,22 @@ MEMORY = np.dtype(
 )
 
 
+@kernel
+def next_unclassified(order: int, arms: Estimates, c: float, root: float) -> int:
+    """Of the arms whose cost may lie on either side of c, the first in the given order."""
+    chosen, lowest = SKIP, math.inf
+    for i in range(arms.pulls.size):
+        if abs(arms.cost_mean[i] - c) <= root * arms.width[i]:
+            rank = float(i)
+            if order == FEWEST:
+                rank = float(arms.pulls[i])
+            elif order == CHEAPEST:
+                rank = arms.cost_mean[i]
+            if rank < lowest:
+                chosen, lowest = i, rank
+    return chosen
+
+
 def choose(params: Params, state: State) -> tuple[int, int, int]:
     """Algorithm 2 of the paper. Its two phases are one rule: they differ only in checks that cannot fail in phase 1."""
     clock, arms, memory = state.clock, state.arms, state.memory
@@ -50,29 +67,20 @@ def choose(params: Params, state: State) -> tuple[int, int, int]:
 
     log_t = math.log(clock.t)
     root = math.sqrt(1.5 * log_t)
+    wide_root = math.sqrt(3.0 * (params.log_horizon if params.log_horizon > 0.0 else log_t))
     gap = math.inf  # LCB of the smallest cost gap
-    unclear, unclear_rank = SKIP, math.inf
+    clarity = math.inf  # above 0 when every arm is classified
+    rewards, costs = state.scratch.rewards, state.scratch.costs
     for i in range(count):
         distance = abs(arms.cost_mean[i] - c)
         radius = root * arms.width[i]
-        if arms.pulls[i] == 0 or distance <= 7.0 * radius:
-            rank = float(i)
-            if params.order == FEWEST:
-                rank = float(arms.pulls[i])
-            elif params.order == CHEAPEST:
-                rank = arms.cost_mean[i]
-            if rank < unclear_rank:
-                unclear, unclear_rank = i, rank
         gap = min(gap, distance - radius)
-    if unclear != SKIP:
-        return unclear, CLASSIFICATION_PULL, SKIP
-
-    root = math.sqrt(3.0 * (params.log_horizon if params.log_horizon > 0.0 else log_t))
-    rewards, costs = state.scratch.rewards, state.scratch.costs
-    for i in range(count):
-        radius = root * arms.width[i]
-        rewards[i] = upper(arms.reward_mean[i], radius)
-        costs[i] = lower(arms.cost_mean[i], radius)
+        clarity = min(clarity, distance - 7.0 * radius)
+        wide_radius = wide_root * arms.width[i]
+        rewards[i] = upper(arms.reward_mean[i], wide_radius)
+        costs[i] = lower(arms.cost_mean[i], wide_radius)
+    if clarity <= 0.0:
+        return next_unclassified(params.order, arms, c, 7.0 * root), CLASSIFICATION_PULL, SKIP
     j, k, _ = best_mix(rewards, costs, c)
     if j == k:
         return j, BASE, j
