@@ -25,9 +25,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent
 
-# Division by zero gives inf or nan as in NumPy instead of a branch per division. No fast-math: the plain Python
-# version and every machine must give the same bits.
-OPTIONS = {"nogil": True, "error_model": "numpy"}
+# nogil: trials run in threads. error_model: division by zero gives inf or nan as in NumPy instead of a branch per
+# division. _nrt: no reference counting; kernels work on arrays that the caller owns and allocate nothing, and counting
+# every look at an array of a state took a third of a round. No fast-math: plain Python must give the same bits.
+OPTIONS = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
 def is_on() -> bool:

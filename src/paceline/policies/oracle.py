@@ -11,29 +11,31 @@ PACED = 1
 
 
 class Params(NamedTuple):
-    """The optimal base and the buffer that its cheap arm needs, per unit of log t."""
+    """The optimal base, and the headroom that the dear arm must find:  reserve + buffer log t."""
 
     dear: int
     cheap: int
+    reserve: float
     buffer: float
 
 
 def choose(params: Params, state: State) -> tuple[int, int, int]:
     """The dear arm when the headroom leaves the buffer untouched, else the cheap arm."""
     clock = state.clock
-    if clock.headroom >= 1.0 + params.buffer * math.log(clock.t):
+    if clock.headroom >= params.reserve + params.buffer * math.log(clock.t):
         return params.dear, PACED, params.cheap
     return params.cheap, PACED, params.dear
 
 
 @dataclass(frozen=True, kw_only=True)
 class Oracle(Policy):
-    """Pull the dear arm j of the optimal base when  h(t) >= 1 + B log t,  else the cheap arm k.
+    """Pull the dear arm j of the optimal base when  h(t) >= 2 - c + B log t,  else the cheap arm k.
 
-    While k is pulled the headroom climbs by  c - rho_k  a round on average, with the variance v_k of the cost of k. The
-    chance that it falls by x on the way is about  exp(-2 x (c - rho_k) / v_k)  (the Lundberg exponent of a random walk), so
-    B = v_k / (2 (c - rho_k))  makes a guard skip in round t about 1/t likely: O(log T) rounds lost to skips and O(log T)
-    budget unspent. With the null arm as k there is nothing to fear and B = 0.
+    With 2 - c, a pull of j leaves at least  1 + B log t  whatever it costs. From there on k is pulled, and the headroom
+    climbs by  c - rho_k  a round on average, with the variance v_k of the cost of k. The chance that it falls by x on the
+    way is about  exp(-2 x (c - rho_k) / v_k)  (the Lundberg exponent of a random walk), so  B = v_k / (2 (c - rho_k))  makes
+    a guard skip in round t about 1/t likely: O(log T) rounds lost to skips and O(log T) budget unspent. With the null arm
+    as k there is nothing to fear: j is pulled whenever the guard allows it.
 
     It is the ceiling of a comparison, not a policy for use: it is told the truth that the others must learn.
 
@@ -52,8 +54,8 @@ class Oracle(Policy):
             raise InvalidValue("oracle must be given the true problem; it cannot run live, got none")
         base = problem.optimum.base
         dear, cheap = base[0], base[-1]
-        buffer = 0.0
+        reserve, buffer = 1.0, 0.0
         if dear != cheap and cheap < problem.arms:
             cost = problem.costs[cheap]
-            buffer = cost.variance / (2.0 * (problem.budget - cost.mean))
-        return Params(dear, cheap, buffer)
+            reserve, buffer = 2.0 - problem.budget, cost.variance / (2.0 * (problem.budget - cost.mean))
+        return Params(dear, cheap, reserve, buffer)
