@@ -1,0 +1,81 @@
+"""Bandits with anytime knapsacks: choose among options of unknown reward and cost, never above the budget line.
+
+The public names are loaded when first used, so that ``paceline --help`` need not wait for a compiler.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from paceline.distributions import Bernoulli, Beta, Constant, Empirical
+    from paceline.errors import InvalidValue, PacelineError, UnknownName, UnknownParameter, UnreadableFile
+    from paceline.lab import paper
+    from paceline.lab.results import Results, Run
+    from paceline.lab.run import simulate
+    from paceline.optimum import Optimum
+    from paceline.policies.one_phase import OnePhase
+    from paceline.policies.oracle import Oracle
+    from paceline.policies.policy import Policy
+    from paceline.policies.primal_dual import PrimalDual
+    from paceline.policies.suak import SUAK
+    from paceline.policies.ucb_simplex import UCBSimplex
+    from paceline.policies.uniform import Uniform
+    from paceline.problem import Problem
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "paceline.distributions": ("Bernoulli", "Beta", "Constant", "Empirical"),
+    "paceline.errors": ("InvalidValue", "PacelineError", "UnknownName", "UnknownParameter", "UnreadableFile"),
+    "paceline.lab": ("paper",),
+    "paceline.lab.results": ("Results", "Run"),
+    "paceline.lab.run": ("simulate",),
+    "paceline.optimum": ("Optimum",),
+    "paceline.policies.one_phase": ("OnePhase",),
+    "paceline.policies.oracle": ("Oracle",),
+    "paceline.policies.policy": ("Policy",),
+    "paceline.policies.primal_dual": ("PrimalDual",),
+    "paceline.policies.suak": ("SUAK",),
+    "paceline.policies.ucb_simplex": ("UCBSimplex",),
+    "paceline.policies.uniform": ("Uniform",),
+    "paceline.problem": ("Problem",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "SUAK",
+    "Bernoulli",
+    "Beta",
+    "Constant",
+    "Empirical",
+    "InvalidValue",
+    "OnePhase",
+    "Optimum",
+    "Oracle",
+    "PacelineError",
+    "Policy",
+    "PrimalDual",
+    "Problem",
+    "Results",
+    "Run",
+    "UCBSimplex",
+    "Uniform",
+    "UnknownName",
+    "UnknownParameter",
+    "UnreadableFile",
+    "paper",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'paceline' has no attribute {name!r}")
+    home = _HOME_OF[name]
+    if home == "paceline.lab":
+        return import_module(f"{home}.{name}")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -36,6 +36,7 @@ MEMORY = np.dtype(
             ("classification_pulls", np.int64),
             ("classification_skips", np.int64),
             ("base_rounds", np.int64),
+            ("classification_reward", np.float64),
         ],
     )
 )
@@ -106,6 +107,7 @@ def learn(params: Params, state: State, arm: int, event: int, partner: int, rewa
     memory = state.memory
     if event == CLASSIFICATION_PULL:
         memory.classification_pulls += 1
+        memory.classification_reward += reward
         memory.account_spent += cost
         memory.account_rounds += 1
     elif event == BASE:

@@ -1,0 +1,43 @@
+"""A progress bar in rounds, for people who wait."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+
+class Progress:
+    """Somewhere to say that rounds were played; nothing is shown."""
+
+    def advance(self, rounds: int) -> None:
+        """So many more rounds were played."""
+
+
+class ShownProgress(Progress):
+    """The same, shown on standard error with the time left. Threads may share it."""
+
+    def __init__(self, total: int) -> None:
+        from tqdm import tqdm
+
+        self._lock = Lock()
+        self._bar = tqdm(total=total, unit=" rounds", unit_scale=True, smoothing=0.05)
+
+    def advance(self, rounds: int) -> None:
+        with self._lock:
+            self._bar.update(rounds)
+
+    def close(self) -> None:
+        """Leave the finished bar on the screen."""
+        self._bar.close()
+
+
+@contextmanager
+def progress_bar(total: int, shown: bool) -> Iterator[Progress]:
+    """A bar for ``total`` rounds, or a silent stand-in."""
+    if not shown:
+        yield Progress()
+        return
+    bar = ShownProgress(total)
+    try:
+        yield bar
+    finally:
+        bar.close()
