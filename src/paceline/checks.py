@@ -47,10 +47,11 @@ def whole(thing: str, value: object, low: int, high: int | None = None) -> int:
         ...
     paceline.errors.InvalidValue: rounds must be a whole number of at least 1, got 0
     """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < low or (high is not None and value > high):
+    number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    if number is None or number < low or (high is not None and number > high):
         rule = f"of at least {low}" if high is None else f"from {low} to {high}"
         raise InvalidValue(f"{thing} must be a whole number {rule}, got {value!r}")
-    return int(value)
+    return number
 
 
 def rounds(thing: str, value: object) -> int:

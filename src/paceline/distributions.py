@@ -134,4 +134,7 @@ def from_dict(description: object, thing: str) -> Distribution:
     if not required <= set(given) <= fields:
         expected = ", ".join(KINDS[kind].__dataclass_fields__)
         raise InvalidValue(f"{kind} in {thing} takes {expected}, got {', '.join(given) or 'nothing'}")
-    return KINDS[kind](**given)
+    try:
+        return KINDS[kind](**given)
+    except InvalidValue as error:
+        raise InvalidValue(f"{thing}: {error}") from None

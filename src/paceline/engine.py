@@ -1,8 +1,8 @@
 """ask, tell, simulate and replay: one text for every policy.
 
-The functions ask, tell, sit_out, simulate and replay are templates. They call ``choose`` and ``learn``, which stand here for the two functions of a
-policy: `engine_for` puts the real ones in their place and compiles the result (see jit.py). So the simulator, the live
-object and the replay of a log run the very same lines.
+The functions ask, tell, sit_out, simulate and replay are templates. They call ``choose`` and ``learn``, which stand
+here for the two functions of a policy: `engine_for` puts the real ones in their place and compiles the result (see
+jit.py). So the simulator, the live object and the replay of a log run the very same lines.
 """
 
 from collections.abc import Callable
@@ -32,6 +32,12 @@ def learn(params: Any, state: State, arm: int, event: int, partner: int, reward:
     raise NotImplementedError
 
 
+@kernel
+def is_pull(state: State, arm: int) -> bool:
+    """Whether a choice is an arm, not the null arm or a skip."""
+    return 0 <= arm < state.arms.pulls.size
+
+
 def sit_out(params: Any, state: State, arm: int, event: int, partner: int) -> None:
     """Settle a round without a pull."""
     clock = state.clock
@@ -48,14 +54,12 @@ def ask(params: Any, state: State) -> tuple[int, int, int]:
         arm, event, partner = choose(params, state)
     else:
         arm, event, partner = SKIP, GUARD, SKIP
-    if arm == SKIP or arm == state.arms.pulls.size:
+    if not is_pull(state, arm):
         sit_out(params, state, arm, event, partner)
     return arm, event, partner
 
 
-def tell(
-    params: Any, state: State, arm: int, event: int, partner: int, reward: float, cost: float
-) -> None:
+def tell(params: Any, state: State, arm: int, event: int, partner: int, reward: float, cost: float) -> None:
     """Settle a pull: charge its cost, remember its outcome, let the policy learn."""
     clock = state.clock
     pay(clock, cost)
@@ -70,7 +74,7 @@ def simulate(params: Any, state: State, world: World, until: int) -> None:
     clock, arms = state.clock, state.arms
     while clock.t < until:
         arm, event, partner = ask(params, state)
-        if arm != SKIP and arm != arms.pulls.size:
+        if is_pull(state, arm):
             reward, cost = outcome(world, clock.seed, clock.stream, arm, arms.pulls[arm])
             tell(params, state, arm, event, partner, reward, cost)
 
@@ -80,10 +84,10 @@ def replay(params: Any, state: State, log: "Log") -> None:
     for row in range(log.arm.size):
         open_round(state.clock)
         arm, event, partner = log.arm[row], log.event[row], log.partner[row]
-        if arm == SKIP or arm == state.arms.pulls.size:
-            sit_out(params, state, arm, event, partner)
-        else:
+        if is_pull(state, arm):
             tell(params, state, arm, event, partner, log.reward[row], log.cost[row])
+        else:
+            sit_out(params, state, arm, event, partner)
 
 
 class Log(NamedTuple):
@@ -112,4 +116,9 @@ def engine_for(policy: type[Policy]) -> Engine:
     for template in (sit_out, ask, tell):
         parts[template.__name__] = graft(template, **parts)
     name = f"{policy.__module__}.{policy.__qualname__}"
-    return Engine(*(bind(template, name, **parts) for template in (ask, tell, simulate, replay)))
+    return Engine(
+        ask=bind(ask, name, **parts),
+        tell=bind(tell, name, **parts),
+        simulate=bind(simulate, name, **parts),
+        replay=bind(replay, name, **parts),
+    )

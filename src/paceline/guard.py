@@ -1,11 +1,11 @@
 """May a pull be paid for now? The one place that knows money, outside every policy.
 
 The promise: after every round t the costs so far are at most  c * t,  on every path. A pull is allowed in round t only
-when the headroom  h(t) = c * t - S_c(t - 1)  covers the largest possible cost, 1. By induction the promise then holds
+when the headroom  h(t) = c * t - S_c(t - 1)  covers the largest possible cost, 1. By induction the promise holds
 whatever the policy asks for and whatever the pull turns out to cost.
 
-**Rounding.** Money is counted in whole units of 2**-32. A cost is rounded up to a unit, the line c * t down, and sums of
-integers are exact, so what holds for the counts holds for the true real numbers:
+**Rounding.** Money is counted in whole units of 2**-32. A cost is rounded up to a unit, the line c * t down, and sums
+of integers are exact, so what holds for the counts holds for the true real numbers:
 
     true cost sum  <=  units spent * 2**-32  <=  units of the line * 2**-32  <=  true c * t.
 
@@ -66,7 +66,7 @@ class Clock(Protocol):
 
 def new_clock(budget: float, seed: int, stream: int) -> Clock:
     """The clock before the first round."""
-    clock = np.zeros(1, CLOCK)[0]
+    clock: Clock = np.zeros(1, CLOCK)[0]
     clock.budget = budget
     scaled = budget * UNITS
     clock.rate_units = math.floor(scaled)
@@ -79,7 +79,7 @@ def new_clock(budget: float, seed: int, stream: int) -> Clock:
 
 @kernel
 def line_units(clock: Clock) -> int:
-    """c * t, rounded down to a unit."""
+    """C * t, rounded down to a unit."""
     return clock.rate_units * clock.t + ((clock.rate_part * clock.t) >> PART_BITS)
 
 
@@ -95,7 +95,7 @@ def open_round(clock: Clock) -> bool:
 @kernel
 def pay(clock: Clock, cost: float) -> None:
     """Charge a cost in [0, 1]."""
-    clock.spent_units += int(math.ceil(cost * UNITS))
+    clock.spent_units += math.ceil(cost * UNITS)
 
 
 @kernel

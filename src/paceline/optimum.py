@@ -22,10 +22,10 @@ def best_mix(rewards: Floats, costs: Floats, rate: float) -> tuple[int, int, flo
 
     A base of one arm comes back as (arm, arm, 1). Among arms of equal value the lower number wins.
 
-    At a price per unit of cost, arm i is worth  mu_i - price * rho_i.  Take the best arm on either side of the rate, let
-    the slope of the line through the two be the new price, and repeat until the pair stays. No arm of the new pair lies
-    below the old line, so its height at the rate never falls: a simplex method that moves both arms at once, each step
-    one pass over the arms. Two to four steps are usual, for 8 arms as for 512.
+    At a price per unit of cost, arm i is worth  mu_i - price * rho_i.  Take the best arm on either side of the rate,
+    let the slope of the line through the two be the new price, and repeat until the pair stays. No arm of the new
+    pair lies below the old line, so its height at the rate never falls: a simplex method that moves both arms at
+    once, each step one pass over the arms. Two to four steps are usual, for 8 arms as for 512.
     """
     arms = rewards.size
     dear, cheap = -1, -1
@@ -59,12 +59,11 @@ def best_mix(rewards: Floats, costs: Floats, rate: float) -> tuple[int, int, flo
 class Optimum:
     """The solution of the linear program and its dual.
 
-    ``value``  r*, the best expected reward per round.
-    ``mix``    K + 1 weights, the null arm last.
-    ``price``  lambda* >= 0, what one more unit of budget per round would earn.
-    ``level``  y* with  y* + lambda* c = r*:  what a round is worth once its budget is paid for.
-    ``gaps``   y* - mu_i + lambda* rho_i >= 0  for each arm: what a pull of it loses; 0 for the arms of the mix.
-    ``case``   1: the arm of highest reward is affordable; 2: one arm and the null arm; 3: two arms (or one whose cost is
+    ``value``  r*, the best expected reward per round. ``mix``    K + 1 weights, the null arm last. ``price``  lambda*
+    >= 0, what one more unit of budget per round would earn. ``level``  y* with  y* + lambda* c = r*:  what a round is
+    worth once its budget is paid for. ``gaps``   y* - mu_i + lambda* rho_i >= 0  for each arm: what a pull of it
+    loses; 0 for the arms of the mix. ``case``   1: the arm of highest reward is affordable; 2: one arm and the null
+    arm; 3: two arms (or one whose cost is
                just the budget).
     """
 

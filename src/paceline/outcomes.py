@@ -22,7 +22,7 @@ class World(NamedTuple):
     kind: npt.NDArray[np.int64]  # (2, K)
     shape: npt.NDArray[np.float64]  # (2, K, COLUMNS), the meaning of a column depends on the kind
     start: npt.NDArray[np.int64]  # (2, K), where in `strips` or `observed` the entries of this draw begin
-    count: npt.NDArray[np.int64]  # (2, K), how many they are
+    entries: npt.NDArray[np.int64]  # (2, K), how many they are
     strips: npt.NDArray[np.float64]  # (n, 4), the tables of all bounded Beta densities
     observed: npt.NDArray[np.float64]  # (n,), the values of all Empirical distributions
 
@@ -34,7 +34,7 @@ def world_of(problem: Problem) -> World:
         kind=np.zeros(size, np.int64),
         shape=np.zeros((*size, COLUMNS)),
         start=np.zeros(size, np.int64),
-        count=np.zeros(size, np.int64),
+        entries=np.zeros(size, np.int64),
         strips=np.zeros((0, 4)),
         observed=np.zeros(0),
     )
@@ -43,6 +43,7 @@ def world_of(problem: Problem) -> World:
     for side, distributions in ((REWARD, problem.rewards), (COST, problem.costs)):
         for arm, distribution in enumerate(distributions):
             at = side, arm
+            constants: tuple[float, ...]
             match distribution:
                 case Constant(value):
                     world.kind[at], constants = CONSTANT, (value,)
@@ -51,15 +52,16 @@ def world_of(problem: Problem) -> World:
                 case Beta(mean) if mean in (0.0, 1.0):
                     world.kind[at], constants = CONSTANT, (mean,)
                 case Beta() if min(distribution.shape) >= 1.0:
-                    world.kind[at], constants = BOUNDED_BETA, beta_density(*distribution.shape)
-                    table = strips_of(constants)
-                    world.start[at], world.count[at] = sum(map(len, strips)), len(table)
+                    density = beta_density(*distribution.shape)
+                    world.kind[at], constants = BOUNDED_BETA, density
+                    table = strips_of(density)
+                    world.start[at], world.entries[at] = sum(map(len, strips)), len(table)
                     strips.append(table)
                 case Beta():
                     world.kind[at], constants = UNBOUNDED_BETA, cheng_constants(*distribution.shape)
                 case Empirical(values):
                     world.kind[at], constants = EMPIRICAL, ()
-                    world.start[at], world.count[at] = len(observed), len(values)
+                    world.start[at], world.entries[at] = len(observed), len(values)
                     observed.extend(values)
             world.shape[at][: len(constants)] = constants
     return world._replace(strips=np.concatenate(strips), observed=np.array(observed))
@@ -102,12 +104,12 @@ def sample(world: World, side: int, arm: int, u: float, v: float) -> float:
     shape = world.shape[side, arm]
     if kind == BOUNDED_BETA:
         density = BetaDensity(shape[0], shape[1], shape[2], shape[3])
-        return strip_sample(density, world.strips, world.start[side, arm], world.count[side, arm], u, v)
+        return strip_sample(density, world.strips, world.start[side, arm], world.entries[side, arm], u, v)
     if kind == BERNOULLI:
         return 1.0 if u < shape[0] else 0.0
     if kind == UNBOUNDED_BETA:
         value = beta_below_one(shape[0], shape[1], shape[2], shape[3], u, v)
         return 1.0 - value if shape[4] == 1.0 and value >= 0.0 else value
     if kind == EMPIRICAL:
-        return world.observed[world.start[side, arm] + int(u * world.count[side, arm])]
-    return shape[0]
+        return float(world.observed[world.start[side, arm] + int(u * world.entries[side, arm])])
+    return float(shape[0])

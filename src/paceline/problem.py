@@ -99,8 +99,9 @@ class Problem:
     def from_dict(cls, description: object) -> "Problem":
         """The problem that a table describes.
 
-        ``rewards`` and ``costs`` are lists of distributions, each a table with a ``kind``, or lists of means; a list of
-        means needs ``kind`` ("beta" or "bernoulli") beside it, and "beta" takes a ``concentration`` too.
+        ``rewards`` and ``costs`` are lists with an entry per arm: a mean, or a table such as {kind = "constant",
+        value = 0.2}. ``kind`` ("beta" unless given, or "bernoulli") and ``concentration`` say what a bare mean stands
+        for.
 
         >>> table = {"kind": "bernoulli", "rewards": [0.3], "costs": [0.9], "budget": 0.5}
         >>> Problem.from_dict(table) == Problem.bernoulli([0.3], [0.9], budget=0.5)
@@ -111,28 +112,29 @@ class Problem:
         missing = [key for key in ("rewards", "costs", "budget") if key not in description]
         if missing:
             raise InvalidValue(f"a problem must have rewards, costs and budget; missing: {', '.join(missing)}")
-        known = {"rewards", "costs", "budget", "kind", "concentration"}
+        known = ("rewards", "costs", "budget", "kind", "concentration")
         unknown = [str(key) for key in description if key not in known]
         if unknown:
-            raise InvalidValue(f"a problem takes {', '.join(sorted(known))}; got {', '.join(unknown)}")
-        rewards, costs, budget = (description[key] for key in ("rewards", "costs", "budget"))
-        for thing, entries in (("rewards", rewards), ("costs", costs)):
+            raise InvalidValue(f"a problem takes {', '.join(known)}; got {', '.join(unknown)}")
+        kind = checks.one_of("kind of a problem", description.get("kind", "beta"), ("beta", "bernoulli"))
+        if kind == "bernoulli" and "concentration" in description:
+            raise InvalidValue(f"concentration is for kind 'beta' only, got kind {kind!r}")
+        of_mean = {name: description[name] for name in ("concentration",) if name in description}
+        sides: list[list[Distribution]] = []
+        for thing in ("rewards", "costs"):
+            entries = description[thing]
             if not isinstance(entries, list):
-                raise InvalidValue(f"{thing} must be a list, got {entries!r}")
-        if "kind" not in description:
-            if "concentration" in description:
-                raise InvalidValue(f"concentration needs kind = 'beta' beside it, got {description['concentration']!r}")
-            return cls(
-                [from_dict(entry, f"rewards[{arm}]") for arm, entry in enumerate(rewards)],
-                [from_dict(entry, f"costs[{arm}]") for arm, entry in enumerate(costs)],
-                budget,
+                raise InvalidValue(f"{thing} must be a list with an entry per arm, got {entries!r}")
+            sides.append(
+                [
+                    from_dict(
+                        entry if isinstance(entry, dict) else {"kind": kind, "mean": entry, **of_mean},
+                        f"{thing}[{arm}]",
+                    )
+                    for arm, entry in enumerate(entries)
+                ]
             )
-        kind = checks.one_of("kind of a problem", description["kind"], ("beta", "bernoulli"))
-        if kind == "beta":
-            return cls.beta(rewards, costs, budget, description.get("concentration", 10.0))
-        if "concentration" in description:
-            raise InvalidValue(f"concentration is for kind = 'beta' only, got kind = {kind!r}")
-        return cls.bernoulli(rewards, costs, budget)
+        return cls(rewards=sides[0], costs=sides[1], budget=description["budget"])
 
 
 def means(thing: str, values: Sequence[float]) -> list[float]:

@@ -91,5 +91,5 @@ def strip_sample(
     x = strips[row, LEFT] + strips[row, WIDTH] * (scaled - index)
     y = strips[row, TOP] * v
     if y <= strips[row, SURE] or y <= height(density, x):
-        return x
+        return float(x)
     return -1.0

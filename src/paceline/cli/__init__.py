@@ -1,0 +1,52 @@
+"""The command line. Each command has a file of its own, which loads what it needs only when it runs."""
+
+import argparse
+import os
+import sys
+
+from paceline import __version__
+from paceline.cli import policies, reproduce, solve
+from paceline.errors import PacelineError
+
+COMMANDS = (reproduce, solve, policies)
+
+
+def parser() -> argparse.ArgumentParser:
+    """All commands and their options."""
+    top = argparse.ArgumentParser(
+        prog="paceline",
+        description="Bandits with anytime knapsacks: choose among options of unknown reward and cost, "
+        "never above the budget line.",
+    )
+    top.add_argument("--version", action="version", version=f"paceline {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        name = command.__name__.rpartition(".")[2]
+        sub = commands.add_parser(
+            name,
+            help=command.SUMMARY,
+            description=command.DESCRIPTION,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_arguments(sub)
+        sub.set_defaults(run=command.run)
+    return top
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; wrong input is one line on standard error and exit code 2."""
+    try:
+        options = parser().parse_args(arguments)
+        options.run(options)
+        sys.stdout.flush()
+    except (PacelineError, OSError) as error:
+        if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        what = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error
+        print(f"paceline: error: {what}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("paceline: interrupted", file=sys.stderr)
+        return 130
+    return 0

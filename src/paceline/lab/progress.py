@@ -1,5 +1,6 @@
 """A progress bar in rounds, for people who wait."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -19,9 +20,12 @@ class ShownProgress(Progress):
         from tqdm import tqdm
 
         self._lock = Lock()
-        self._bar = tqdm(total=total, unit=" rounds", unit_scale=True, smoothing=0.05)
+        # In a log file a line every ten seconds is enough.
+        pause = 0.1 if sys.stderr.isatty() else 10.0
+        self._bar = tqdm(total=total, unit=" rounds", unit_scale=True, smoothing=0.05, mininterval=pause)
 
     def advance(self, rounds: int) -> None:
+        """So many more rounds were played, in whichever thread."""
         with self._lock:
             self._bar.update(rounds)
 

@@ -1,7 +1,7 @@
 """Regret in three forms, and where it comes from.
 
-With r* the best value per round, y* and lambda* its dual (level and price), N_i the pulls, N_0 all rounds without a pull,
-S_c the money spent and gap_i = y* - mu_i + lambda* rho_i:
+With r* the best value per round, y* and lambda* its dual (level and price), N_i the pulls, N_0 all rounds without a
+pull, S_c the money spent and gap_i = y* - mu_i + lambda* rho_i:
 
     empirical regret  = T r* - sum of rewards
     pseudo-regret     = T r* - sum_i mu_i N_i
@@ -41,7 +41,7 @@ def breakdown(problem: Problem, rounds: npt.NDArray[np.int64], totals: Totals) -
     best = problem.optimum
     return {
         "wrong_arms": np.asarray(totals.pulls @ best.gaps),
-        "idle": best.level * totals.idle,
+        "idle": np.asarray(best.level * totals.idle, np.float64),
         "unspent": best.price * (problem.budget * rounds - totals.spent),
         "cost_luck": np.asarray(best.price * (totals.spent - totals.pulls @ problem.cost_means)),
     }
@@ -63,7 +63,7 @@ def rounds_by_event(label: str, totals: Totals) -> dict[str, npt.NDArray[np.int6
 def regret_by_event(label: str, problem: Problem, totals: Totals) -> dict[str, Floats]:
     """Empirical regret by kind of round, the paper's R_a, R_c, R_b and R_d; they add up to it."""
     value = problem.optimum.value
-    parts = {event: value * rounds for event, rounds in rounds_by_event(label, totals).items()}
+    parts = {event: np.asarray(value * rounds, np.float64) for event, rounds in rounds_by_event(label, totals).items()}
     classification = totals.memory["classification_reward"]
     parts["classification_pulls"] = parts["classification_pulls"] - classification
     parts["base_rounds"] = parts["base_rounds"] - (totals.earned - classification)

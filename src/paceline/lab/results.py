@@ -155,7 +155,9 @@ class Results(Mapping[str, Run]):
         return pd.concat(frames, ignore_index=True)
 
     def plot(
-        self, path: str | os.PathLike[str] | None = None, quantities: tuple[str, ...] = ("steady_regret", "skips", "slack")
+        self,
+        path: str | os.PathLike[str] | None = None,
+        quantities: tuple[str, ...] = ("steady_regret", "skips", "slack"),
     ) -> "Figure":
         """A panel per quantity against the round, a line per policy with a band of one standard deviation.
 

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from threading import Event
 
 import numpy as np
@@ -50,7 +51,7 @@ def run_trial(trial: Trial, step: Callable[[int], None] | None = None) -> Totals
     setting = Setting(problem.arms, problem.budget, int(trial.checkpoints[-1]), problem)
     params, world = policy.params(setting), world_of(problem)
     state = policy.new_state(setting, trial.seed, trial.stream)
-    simulate_until = engine_for(type(policy)).simulate
+    simulate_until = engine_for(type(policy)).simulate  # type: ignore[arg-type]  # mypy takes the class for an object
     totals = new_totals(len(trial.checkpoints), problem.arms, policy.memory)
     for at, checkpoint in enumerate(trial.checkpoints):
         while (played := int(state.clock.t)) < checkpoint:
@@ -116,10 +117,7 @@ def simulate(
     for label_trials in work.values():
         compile_first(label_trials[0])
     with progress_bar(rounds * trials * len(work), progress) as bar:
-        if executor is None:
-            totals = on_threads(work, bar)
-        else:
-            totals = on_executor(work, executor, bar)
+        totals = on_threads(work, bar) if executor is None else on_executor(work, executor, bar)
     runs = {
         label: Run(label, repr(chosen[label]), problem, points, stacked(label_totals))
         for label, label_totals in totals.items()
@@ -153,9 +151,13 @@ def on_executor(work: Work, executor: Executor, bar: Progress) -> dict[str, list
     futures = {label: [executor.submit(run_trial, trial) for trial in trials] for label, trials in work.items()}
     for trials, label_futures in zip(work.values(), futures.values(), strict=True):
         for trial, future in zip(trials, label_futures, strict=True):
-            rounds = int(trial.checkpoints[-1])
-            future.add_done_callback(lambda _, rounds=rounds: bar.advance(rounds))
+            future.add_done_callback(partial(advance_by, bar, int(trial.checkpoints[-1])))
     return gathered(futures)
+
+
+def advance_by(bar: Progress, rounds: int, _: object) -> None:
+    """What to do when a future is done."""
+    bar.advance(rounds)
 
 
 def gathered(futures: dict[str, list[Future[Totals]]]) -> dict[str, list[Totals]]:

@@ -52,7 +52,7 @@ class Table:
         return "\n".join([lines[0], rule, *lines[1:]])
 
 
-def mean_and_error(values: npt.NDArray[np.float64]) -> str:
+def mean_and_error(values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> str:
     """Mean over trials and its standard error.
 
     >>> mean_and_error(np.array([1000.0, 1200.0]))
@@ -66,7 +66,16 @@ def mean_and_error(values: npt.NDArray[np.float64]) -> str:
 
 def results_table(runs: "Mapping[str, Run]") -> Table:
     """Means and standard errors over trials at the last round."""
-    headings = ("policy", "steady regret", "pseudo-regret", "regret", "skips", "idle", "spent per round", "min headroom")
+    headings = (
+        "policy",
+        "steady regret",
+        "pseudo-regret",
+        "regret",
+        "skips",
+        "idle",
+        "spent per round",
+        "min headroom",
+    )
     rows = []
     for label, run in runs.items():
         curves = (run.steady_regret, run.pseudo_regret, run.regret, run.skips, run.idle)

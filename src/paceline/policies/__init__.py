@@ -46,7 +46,9 @@ def labelled(policies: PoliciesLike) -> dict[str, Policy]:
                 raise InvalidValue(f"a policy must be a name or an object such as SUAK(), got {given!r}")
             key = policy.name if label is None else str(label)
             if key in found:
-                raise InvalidValue(f"labels of policies must differ, got {key!r} twice; give labels as {{label: policy}}")
+                raise InvalidValue(
+                    f"labels of policies must differ, got {key!r} twice; give labels as {{label: policy}}"
+                )
             found[key] = policy
     if not found:
         raise InvalidValue("policies must name at least one policy, got none")

@@ -57,8 +57,8 @@ def choose(params: Params, state: State) -> tuple[int, int, int]:
 class OnePhase(Policy):
     """Solve the program with optimistic rewards and costs at the remaining budget rate, draw an arm from its solution.
 
-    After one pull of each arm, each round t:  max (m_i + e_i).pi  subject to  (r_i - e_i).pi <= (c T - S_c) / (T - t + 1)
-    on the simplex with a null arm, with  e_i = sqrt(a log T / n_i)  and both bounds cut to [0, 1].
+    After one pull of each arm, each round t:  max (m_i + e_i).pi  subject to  (r_i - e_i).pi <= (c T - S_c) / (T - t
+    + 1) on the simplex with a null arm, with  e_i = sqrt(a log T / n_i)  and both bounds cut to [0, 1].
 
     Reference: Li, Sun, Ye, "The symmetry between arms and knapsacks" (ICML 2021), One Phase; behind the guard it is the
     paper's One Phase Skip (its Algorithm 1).

@@ -31,11 +31,11 @@ def choose(params: Params, state: State) -> tuple[int, int, int]:
 class Oracle(Policy):
     """Pull the dear arm j of the optimal base when  h(t) >= 2 - c + B log t,  else the cheap arm k.
 
-    With 2 - c, a pull of j leaves at least  1 + B log t  whatever it costs. From there on k is pulled, and the headroom
-    climbs by  c - rho_k  a round on average, with the variance v_k of the cost of k. The chance that it falls by x on the
-    way is about  exp(-2 x (c - rho_k) / v_k)  (the Lundberg exponent of a random walk), so  B = v_k / (2 (c - rho_k))  makes
-    a guard skip in round t about 1/t likely: O(log T) rounds lost to skips and O(log T) budget unspent. With the null arm
-    as k there is nothing to fear: j is pulled whenever the guard allows it.
+    With 2 - c, a pull of j leaves at least  1 + B log t  whatever it costs. From there on k is pulled, and the
+    headroom climbs by  c - rho_k  a round on average, with the variance v_k of the cost of k. The chance that it
+    falls by x on the way is about  exp(-2 x (c - rho_k) / v_k)  (the Lundberg exponent of a random walk), so  B = v_k
+    / (2 (c - rho_k))  makes a guard skip in round t about 1/t likely: O(log T) rounds lost to skips and O(log T)
+    budget unspent. With the null arm as k there is nothing to fear: j is pulled whenever the guard allows it.
 
     It is the ceiling of a comparison, not a policy for use: it is told the truth that the others must learn.
 

@@ -70,10 +70,10 @@ class Policy:
 
     def __new__(cls, **parameters: object) -> "Policy":
         known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
-        for name in parameters:
+        for name, value in parameters.items():
             if name not in known:
                 takes = ", ".join(known) or "no parameters"
-                raise UnknownParameter(f"{cls.name} takes {takes}; got {name}={parameters[name]!r}")
+                raise UnknownParameter(f"{cls.name} takes {takes}; got {name}={value!r}")
         return super().__new__(cls)
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
@@ -95,9 +95,7 @@ class Policy:
         )
 
 
-def learn_nothing(
-    params: Any, state: State, arm: int, event: int, partner: int, reward: float, cost: float
-) -> None:
+def learn_nothing(params: Any, state: State, arm: int, event: int, partner: int, reward: float, cost: float) -> None:
     """For policies whose only knowledge is the estimates."""
 
 

@@ -73,8 +73,8 @@ def lowest_value(params: Params, state: State) -> float:
 def highest_value(params: Params, state: State, without: int, leftover: int) -> float:
     """UCB of the optimum without an arm, or with the leftover of a resource taken off.
 
-    A leftover  b - C.pi  (c - rho.pi of cost, 1 - sum of pi of time) is taken off the objective by adding C to the rewards
-    and subtracting b from the value.
+    A leftover  b - C.pi  (c - rho.pi of cost, 1 - sum of pi of time) is taken off the objective by adding C to the
+    rewards and subtracting b from the value.
     """
     arms = state.arms
     optimistic(params, state)
@@ -134,9 +134,9 @@ def learn(params: Params, state: State, arm: int, event: int, partner: int, rewa
 class PrimalDual(Policy):
     """Pull the arms in turn until the optimal base stands out, then solve the optimistic program on that base alone.
 
-    Phase 1, at the end of each sweep, with radius sqrt(a log T / n_i): arm i belongs to the base (set I) when
-    UCB(OPT without i) < LCB(OPT); a resource j of cost and time is not binding (set J') when UCB(OPT with the leftover of
-    j taken off) < LCB(OPT). LCB(OPT) has low rewards and high costs, UCB the reverse. It ends when |I| + |J'| = 2.
+    Phase 1, at the end of each sweep, with radius sqrt(a log T / n_i): arm i belongs to the base (set I) when UCB(OPT
+    without i) < LCB(OPT); a resource j of cost and time is not binding (set J') when UCB(OPT with the leftover of j
+    taken off) < LCB(OPT). LCB(OPT) has low rewards and high costs, UCB the reverse. It ends when |I| + |J'| = 2.
     Phase 2 is One Phase restricted to I.
 
     Reference: Li, Sun, Ye, "The symmetry between arms and knapsacks" (ICML 2021), the two-phase algorithm; behind the

@@ -127,9 +127,9 @@ class SUAK(Policy):
 
     Each round t, with n_i pulls of arm i, empirical means m_i and r_i (reward and cost), and e_i = sqrt(3 log t / n_i):
 
-    1. The classification account (cost S_p in N_p rounds) must hold  S_p + 1 <= c N_p,  else skip.
-    2. An arm with  |r_i - c| <= 7 sqrt(1.5 log t / n_i)  is unclassified: pull it, on the account.
-    3. Otherwise take the best base (j, k) at rate c for rewards m_i + e_i and costs r_i - e_i, both cut to [0, 1]; j has
+    1. The classification account (cost S_p in N_p rounds) must hold  S_p + 1 <= c N_p,  else skip. 2. An arm with
+    |r_i - c| <= 7 sqrt(1.5 log t / n_i)  is unclassified: pull it, on the account. 3. Otherwise take the best base
+    (j, k) at rate c for rewards m_i + e_i and costs r_i - e_i, both cut to [0, 1]; j has
        the larger mean cost. With  d = min_i |r_i - c| - sqrt(1.5 log t / n_i),  w = d / (2 + d - c)  and
        b = h(t) - log t / w^2,  pull j with probability  (b - r_k) / (r_j - r_k)  cut to [w, 1 - w], else k.
 
@@ -138,10 +138,10 @@ class SUAK(Policy):
     Guarantee: expected regret O(K log T) when no arm's mean cost equals the budget (the paper's Theorem 1). The anytime
     constraint itself is kept by the guard, on every path.
 
-    Our reading where the paper is open: N_p counts the account's pulls and skips (with pulls only the first round would
-    skip for ever); an arm never pulled is unclassified; ``order`` says which unclassified arm goes first ("first" in the
-    list, "fewest" pulls, "cheapest" so far); ``horizon`` replaces log t by log T in e_i, as in the paper's text, where
-    its table has log t.
+    Our reading where the paper is open: N_p counts the account's pulls and skips (with pulls only the first round
+    would skip for ever); an arm never pulled is unclassified; ``order`` says which unclassified arm goes first
+    ("first" in the list, "fewest" pulls, "cheapest" so far); ``horizon`` replaces log t by log T in e_i, as in the
+    paper's text, where its table has log t.
 
     >>> SUAK(order="cheapest")
     SUAK(order='cheapest', horizon=None)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from paceline import checks
-from paceline.estimates import first_unpulled, mean_cost
+from paceline.estimates import first_unpulled
 from paceline.jit import kernel
 from paceline.optimum import best_mix
 from paceline.policies.policy import Policy, Setting, State
@@ -59,15 +59,15 @@ def learn(params: Params, state: State, arm: int, event: int, partner: int, rewa
 class UCBSimplex(Policy):
     """Solve the program with inflated rewards and plain mean costs; pace the two arms of each base by its own account.
 
-    After one pull of each arm, each round t takes the best base at rate c for rewards  m_i + lam sqrt(2 log t / n_i)  and
-    costs  r_i.  For a base (k, l) with mean costs above and below c, chosen n_x times at cost b_x so far: pull k if
-    b_x <= n_x c, else l.
+    After one pull of each arm, each round t takes the best base at rate c for rewards  m_i + lam sqrt(2 log t / n_i)
+    and costs  r_i.  For a base (k, l) with mean costs above and below c, chosen n_x times at cost b_x so far: pull k
+    if b_x <= n_x c, else l.
 
     Reference: Flajolet, Jaillet, "Logarithmic regret bounds for bandits with knapsacks" (2015), time horizon and one
     resource; behind the guard it is the paper's UCB Simplex Skip.
 
-    Guarantee: O(K^2 log T) for a total budget, when  lam >= 1 + 2 kappa  and  |mu_i - mu_j| <= kappa |rho_i - rho_j|  for
-    all arms, so kappa must be known beforehand. Under the anytime guard nothing is proved.
+    Guarantee: O(K^2 log T) for a total budget, when  lam >= 1 + 2 kappa  and  |mu_i - mu_j| <= kappa |rho_i - rho_j|
+    for all arms, so kappa must be known beforehand. Under the anytime guard nothing is proved.
 
     Second-hand: the pacing rule within a base. lam = 9 is the paper's setting; on its two problems kappa is 2, hence 5.
 
