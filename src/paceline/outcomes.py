@@ -1,5 +1,6 @@
 """The world of a simulation: the outcome of the n-th pull of an arm, the same whichever policy pulls it."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +28,9 @@ class World(NamedTuple):
     observed: npt.NDArray[np.float64]  # (n,), the values of all Empirical distributions
 
 
+@lru_cache(maxsize=8)
 def world_of(problem: Problem) -> World:
-    """The arrays of a problem, with the constants and tables of every sampler worked out."""
+    """The arrays of a problem, with the constants and tables of every sampler worked out; shared, never written to."""
     size = (2, problem.arms)
     world = World(
         kind=np.zeros(size, np.int64),

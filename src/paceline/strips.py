@@ -58,11 +58,9 @@ def strips_of(density: BetaDensity) -> npt.NDArray[np.float64]:
     strip is cut off at the end of [0, 1] and made higher to keep its area.
     """
     value = plain(height)
-    grid = np.linspace(0.0, 1.0, 4097)[1:-1]
-    total = float(np.mean([value(density, float(x)) for x in grid])) if density.p + density.q < 1000.0 else 0.0
-    # For a narrow density a grid would miss the peak; its area is that of the normal density it tends to.
-    spread = math.sqrt(2.0 * math.pi * density.mode * (1.0 - density.mode) / max(density.p + density.q, 1.0))
-    area = (total or spread) / STRIPS
+    a, b = density.p + 1.0, density.q + 1.0
+    total = math.exp(math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b) + density.constant)
+    area = total / STRIPS
     rows = []
     for direction, end in ((1.0, 1.0), (-1.0, 0.0)):
         inner = density.mode

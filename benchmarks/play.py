@@ -1,0 +1,39 @@
+"""A policy in the middle of a run, ready to be timed."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from paceline import Policy, Problem
+from paceline.engine import engine_for
+from paceline.outcomes import world_of
+from paceline.policies.policy import Setting
+
+
+@dataclass
+class Play:
+    """Plays on from where it stands."""
+
+    problem: Problem
+    policy: Policy
+    horizon: int
+
+    def __post_init__(self) -> None:
+        setting = Setting(self.problem.arms, self.problem.budget, self.horizon, self.problem)
+        self.params = self.policy.params(setting)
+        self.world = world_of(self.problem)
+        self.state = self.policy.new_state(setting, 0, 0)
+        self.engine = engine_for(type(self.policy))
+
+    def rounds(self, count: int) -> None:
+        """Play so many more rounds."""
+        self.engine.simulate(self.params, self.state, self.world, int(self.state.clock.t) + count)
+
+
+def spread_problem(arms: int) -> Problem:
+    """Many arms whose costs lie far from the budget, so that SUAK soon mixes bases too."""
+    numbers = np.random.default_rng(arms)
+    dear = numbers.random(arms) < 0.5
+    costs = np.where(dear, numbers.uniform(0.95, 1.0, arms), numbers.uniform(0.0, 0.05, arms))
+    rewards = np.clip(0.4 + 0.4 * dear + numbers.uniform(-0.2, 0.2, arms), 0, 1)
+    return Problem.beta(list(rewards), list(costs), budget=0.5, concentration=20.0)

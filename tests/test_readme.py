@@ -1,0 +1,43 @@
+"""What the README shows is what happens."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_blocks_run(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "README.md", "exec"), {})
+
+
+def test_eight_line_example_has_at_most_eight_lines() -> None:
+    (example,) = blocks("python")
+    assert len([line for line in example.splitlines() if line.strip()]) <= 8
+
+
+def test_ci_calls_the_test_command_of_the_readme() -> None:
+    (commands,) = blocks("console")
+    _, test_command = commands.strip().splitlines()
+    assert test_command in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
+def test_table_of_policies_lists_every_policy() -> None:
+    from paceline.policies import POLICIES
+
+    listed = re.findall(r"^\| `([a-z-]+)` \| `pl\.(\w+)`", README, re.MULTILINE)
+    assert listed == [(name, policy.__name__) for name, policy in POLICIES.items()]
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))])
+def test_links_to_files_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []
