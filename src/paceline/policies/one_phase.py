@@ -30,6 +30,16 @@ def remaining_rate(state: State, horizon: int) -> float:
 
 
 @kernel
+def optimistic_program(state: State, root: float) -> None:
+    """High rewards and low costs, with radius root / sqrt(n_i), into the scratch arrays."""
+    arms = state.arms
+    for i in range(arms.pulls.size):
+        radius = root * arms.width[i]
+        state.scratch.rewards[i] = upper(arms.reward_mean[i], radius)
+        state.scratch.costs[i] = lower(arms.cost_mean[i], radius)
+
+
+@kernel
 def draw_from_mix(state: State, rate: float) -> tuple[int, int]:
     """Solve the linear program in the scratch arrays at ``rate`` and draw an arm of the base: (arm, other arm)."""
     clock = state.clock
@@ -41,14 +51,10 @@ def draw_from_mix(state: State, rate: float) -> tuple[int, int]:
 
 def choose(params: Params, state: State) -> tuple[int, int, int]:
     """Each arm once, then an arm of the optimistic mix."""
-    arms = state.arms
-    untried = first_unpulled(arms)
+    untried = first_unpulled(state.arms)
     if untried >= 0:
         return untried, FIRST_PULL, untried
-    for i in range(arms.pulls.size):
-        radius = params.root * arms.width[i]
-        state.scratch.rewards[i] = upper(arms.reward_mean[i], radius)
-        state.scratch.costs[i] = lower(arms.cost_mean[i], radius)
+    optimistic_program(state, params.root)
     arm, partner = draw_from_mix(state, remaining_rate(state, params.horizon))
     return arm, MIX, partner
 

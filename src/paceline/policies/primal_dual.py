@@ -10,7 +10,7 @@ from paceline import checks
 from paceline.estimates import lower, upper
 from paceline.jit import kernel
 from paceline.optimum import best_mix
-from paceline.policies.one_phase import draw_from_mix, remaining_rate
+from paceline.policies.one_phase import draw_from_mix, optimistic_program, remaining_rate
 from paceline.policies.policy import Policy, Setting, State, horizon_of
 
 ROUND_ROBIN, MIX = 1, 2
@@ -36,16 +36,6 @@ MEMORY = np.dtype(
         ],
     )
 )
-
-
-@kernel
-def optimistic(params: Params, state: State) -> None:
-    """High rewards and low costs into the scratch arrays."""
-    arms = state.arms
-    for i in range(arms.pulls.size):
-        radius = params.root * arms.width[i]
-        state.scratch.rewards[i] = upper(arms.reward_mean[i], radius)
-        state.scratch.costs[i] = lower(arms.cost_mean[i], radius)
 
 
 @kernel
@@ -77,7 +67,7 @@ def highest_value(params: Params, state: State, without: int, leftover: int) -> 
     rewards and subtracting b from the value.
     """
     arms = state.arms
-    optimistic(params, state)
+    optimistic_program(state, params.root)
     rewards = state.scratch.rewards
     taken_off = 0.0
     if leftover == COST:
@@ -98,7 +88,7 @@ def choose(params: Params, state: State) -> tuple[int, int, int]:
     if state.memory.identified_at == 0:
         arm = state.memory.next_arm
         return arm, ROUND_ROBIN, arm
-    optimistic(params, state)
+    optimistic_program(state, params.root)
     for i in range(state.table.size):
         if state.table[i] == 0.0:
             state.scratch.rewards[i] = -1.0
