@@ -1,7 +1,9 @@
 """Rules for single values. Each returns the value in its proper type or raises InvalidValue."""
 
 import math
+from collections.abc import Iterable
 from numbers import Integral, Real
+from typing import Any, cast
 
 from paceline.errors import InvalidValue
 
@@ -28,7 +30,10 @@ def real(
     """
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidValue(f"{thing} must be a number, got {value!r}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer that no float can hold
+        number = math.inf if cast(int, value) > 0 else -math.inf
     above = number > low if above_low else number >= low
     if not (math.isfinite(number) and above and number <= high):
         if high == math.inf:
@@ -37,6 +42,19 @@ def real(
             rule = f"in {'(' if above_low else '['}{low:g}, {high:g}]"
         raise InvalidValue(f"{thing} must be {rule}, got {number!r}")
     return number
+
+
+def entries(thing: str, value: object) -> list[Any]:
+    """The entries of a list, tuple or array.
+
+    >>> entries("reward means", 0.5)
+    Traceback (most recent call last):
+        ...
+    paceline.errors.InvalidValue: reward means must be a list with an entry per arm, got 0.5
+    """
+    if isinstance(value, str | bytes | dict) or not isinstance(value, Iterable):
+        raise InvalidValue(f"{thing} must be a list with an entry per arm, got {value!r}")
+    return list(value)
 
 
 def whole(thing: str, value: object, low: int, high: int | None = None) -> int:
@@ -57,6 +75,11 @@ def whole(thing: str, value: object, low: int, high: int | None = None) -> int:
 def rounds(thing: str, value: object) -> int:
     """A number of rounds that the guard can count exactly."""
     return whole(thing, value, 1, MOST_ROUNDS)
+
+
+def seed(value: object) -> int:
+    """A seed: any 64-bit word."""
+    return whole("seed", value, 0, 2**64 - 1)
 
 
 def one_of(thing: str, value: object, allowed: tuple[str, ...]) -> str:

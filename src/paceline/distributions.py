@@ -1,6 +1,6 @@
 """What one pull of an arm can yield: distributions on [0, 1] with a known mean and variance."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -61,8 +61,8 @@ class Beta:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mean", checks.real("mean of Beta", self.mean, 0, 1))
-        rule = checks.real("concentration of Beta", self.concentration, 0, above_low=True)
-        object.__setattr__(self, "concentration", rule)
+        # Beyond these a Beta is a constant, or 0 or 1, to the last digits, and its density cannot be computed with any.
+        object.__setattr__(self, "concentration", checks.real("concentration of Beta", self.concentration, 1e-3, 1e9))
 
     @property
     def shape(self) -> tuple[float, float]:
@@ -85,6 +85,8 @@ class Empirical:
     values: tuple[float, ...]
 
     def __init__(self, values: Sequence[float]) -> None:
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise InvalidValue(f"values of Empirical must be a list of observed values, got {values!r}")
         given = tuple(checks.real("observed value of Empirical", value, 0, 1) for value in values)
         if not given:
             raise InvalidValue("values of Empirical must hold at least one observed value, got none")

@@ -9,8 +9,12 @@ class InvalidValue(PacelineError, ValueError):
     """A value breaks a stated rule, such as a budget outside (0, 1]."""
 
 
-class UnknownName(PacelineError, LookupError):
+class UnknownName(PacelineError, KeyError):
     """A policy, label or choice of that name does not exist."""
+
+    def __str__(self) -> str:
+        """The message as it is; a KeyError would put it in quotes."""
+        return str(self.args[0])
 
 
 class UnknownParameter(PacelineError, TypeError):

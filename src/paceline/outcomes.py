@@ -51,7 +51,7 @@ def world_of(problem: Problem) -> World:
                     world.kind[at], constants = CONSTANT, (value,)
                 case Bernoulli(mean):
                     world.kind[at], constants = BERNOULLI, (mean,)
-                case Beta(mean) if mean in (0.0, 1.0):
+                case Beta(mean) if 0.0 in distribution.shape:
                     world.kind[at], constants = CONSTANT, (mean,)
                 case Beta() if min(distribution.shape) >= 1.0:
                     density = beta_density(*distribution.shape)

@@ -29,6 +29,7 @@ class Problem:
     budget: float
 
     def __init__(self, rewards: Sequence[Distribution], costs: Sequence[Distribution], budget: float) -> None:
+        rewards, costs = checks.entries("rewards", rewards), checks.entries("costs", costs)
         for thing, given in (("rewards", rewards), ("costs", costs)):
             for arm, entry in enumerate(given):
                 if not isinstance(entry, tuple(KINDS.values())):
@@ -122,21 +123,14 @@ class Problem:
         of_mean = {name: description[name] for name in ("concentration",) if name in description}
         sides: list[list[Distribution]] = []
         for thing in ("rewards", "costs"):
-            entries = description[thing]
-            if not isinstance(entries, list):
-                raise InvalidValue(f"{thing} must be a list with an entry per arm, got {entries!r}")
-            sides.append(
-                [
-                    from_dict(
-                        entry if isinstance(entry, dict) else {"kind": kind, "mean": entry, **of_mean},
-                        f"{thing}[{arm}]",
-                    )
-                    for arm, entry in enumerate(entries)
-                ]
+            tables = (
+                entry if isinstance(entry, dict) else {"kind": kind, "mean": entry, **of_mean}
+                for entry in checks.entries(thing, description[thing])
             )
+            sides.append([from_dict(table, f"{thing}[{arm}]") for arm, table in enumerate(tables)])
         return cls(rewards=sides[0], costs=sides[1], budget=description["budget"])
 
 
 def means(thing: str, values: Sequence[float]) -> list[float]:
     """Means in [0, 1]; an error says which entry is not."""
-    return [checks.real(f"{thing}[{arm}]", value, 0, 1) for arm, value in enumerate(values)]
+    return [checks.real(f"{thing}[{arm}]", value, 0, 1) for arm, value in enumerate(checks.entries(thing, values))]

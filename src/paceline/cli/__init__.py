@@ -1,6 +1,7 @@
 """The command line. Each command has a file of its own, which loads what it needs only when it runs."""
 
 import argparse
+import io
 import os
 import sys
 
@@ -35,14 +36,18 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; wrong input is one line on standard error and exit code 2."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without Greek letters gets a question mark, not a crash
     try:
-        options = parser().parse_args(arguments)
-        options.run(options)
-        sys.stdout.flush()
+        try:
+            options = parser().parse_args(arguments)
+            options.run(options)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (PacelineError, OSError) as error:
-        if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 1
         what = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else error
         print(f"paceline: error: {what}", file=sys.stderr)
         return 2

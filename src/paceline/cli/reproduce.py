@@ -36,6 +36,7 @@ def run(options: argparse.Namespace) -> None:
     """Run, draw, report."""
     from paceline.lab import reproduce
 
+    reproduce.check_scale(options.rounds, options.trials, options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
     done = []
     for figure in (options.figure,) if options.figure else (1, 2):

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from paceline import checks
+from paceline.errors import InvalidValue
 
 if TYPE_CHECKING:
     from paceline.lab.results import Results, Run
@@ -50,6 +51,8 @@ QUANTITIES: dict[str, tuple[str, Callable[["Run"], npt.NDArray[np.float64]]]] = 
 
 def curves(results: "Results", quantities: tuple[str, ...], path: str | os.PathLike[str] | None = None) -> Figure:
     """One panel per quantity, one line per run, a band of one standard deviation over trials."""
+    if not quantities:
+        raise InvalidValue("quantities must name at least one curve, got none")
     for quantity in quantities:
         checks.one_of("quantity", quantity, tuple(QUANTITIES))
     with mpl.rc_context(STYLE):

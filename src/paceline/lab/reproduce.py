@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from paceline import checks
 from paceline.lab import paper
 from paceline.lab.claims import CLAIMS, OPS, OPS_TWO, PDS, SUAK, SUAK_FEWEST, USS, USS_FIVE, Claim
 from paceline.lab.results import Results
@@ -59,6 +60,15 @@ class Reproduction:
     results: Results
     claims: tuple[Claim, ...]
     seconds: float
+
+
+def check_scale(rounds: int | None, trials: int | None, seed: int) -> None:
+    """Refuse what `reproduce` would refuse, before anything is run or written."""
+    if rounds is not None:
+        checks.rounds("rounds", rounds)
+    if trials is not None:
+        checks.whole("trials", trials, 1)
+    checks.seed(seed)
 
 
 def reproduce(

@@ -2,7 +2,6 @@
 
 import json
 import os
-import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -193,30 +192,33 @@ class Results(Mapping[str, Run]):
     def load(cls, path: str | os.PathLike[str]) -> "Results":
         """Read a file that `save` wrote."""
         try:
-            with np.load(path, allow_pickle=False) as file:
-                head = json.loads(str(file["head"]))
-                if head["format"] > FORMAT:
-                    raise UnreadableFile(f"{path} has format {head['format']}; this version reads up to {FORMAT}")
-                problem, rounds = Problem.from_dict(head["problem"]), file["rounds"]
-                runs = {
-                    entry["label"]: Run(
-                        entry["label"],
-                        entry["policy"],
-                        problem,
-                        rounds,
-                        Totals(**{field: file[f"{number}/{field}"] for field in Totals._fields}),
-                    )
-                    for number, entry in enumerate(head["runs"])
-                }
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            if isinstance(error, PacelineError):
-                raise
-            raise UnreadableFile(f"{path} must be a file written by Results.save, but {reason(error)}") from error
+            with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+                return cls._read(file)
+        except OSError as error:
+            raise UnreadableFile(f"{path} must be a readable file, but: {error.strerror or error}") from error
+        except NewerFormat as error:
+            raise UnreadableFile(f"{path} {error}") from None
+        except Exception as error:  # foreign bytes can make NumPy, zipfile, zlib and json fail in any way they like
+            raise UnreadableFile(f"{path} must be a file written by Results.save; it is damaged or foreign") from error
+
+    @classmethod
+    def _read(cls, file: Mapping[str, npt.NDArray[Any]]) -> "Results":
+        head = json.loads(str(file["head"]))
+        if head["format"] > FORMAT:
+            raise NewerFormat(f"has format {head['format']}; this version reads up to {FORMAT}")
+        problem, rounds = Problem.from_dict(head["problem"]), file["rounds"]
+        runs = {
+            entry["label"]: Run(
+                entry["label"],
+                entry["policy"],
+                problem,
+                rounds,
+                Totals(**{field: file[f"{number}/{field}"] for field in Totals._fields}),
+            )
+            for number, entry in enumerate(head["runs"])
+        }
         return cls(problem, head["seed"], rounds, runs)
 
 
-def reason(error: Exception) -> str:
-    """What went wrong, in a few words."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    return "it is damaged or of another kind"
+class NewerFormat(Exception):
+    """A file from a later version."""

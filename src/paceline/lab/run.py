@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
@@ -106,10 +106,13 @@ def simulate(
     """
     if not isinstance(problem, Problem):
         raise InvalidValue(f"problem must be a Problem, got {problem!r}")
+    if executor is not None and not hasattr(executor, "submit"):
+        raise InvalidValue(f"executor must be a concurrent.futures executor, got {executor!r}")
     chosen = labelled(policies)
-    points = checkpoint_rounds(checks.rounds("rounds", rounds), checkpoints)
+    rounds = checks.rounds("rounds", rounds)
+    points = checkpoint_rounds(rounds, checkpoints)
     trials = checks.whole("trials", trials, 1)
-    seed = checks.whole("seed", seed, 0, 2**64 - 1)
+    seed = checks.seed(seed)
     work = {
         label: [Trial(problem, policy, points, seed, stream) for stream in range(trials)]
         for label, policy in chosen.items()
@@ -137,13 +140,19 @@ def on_threads(work: Work, bar: Progress) -> dict[str, list[Totals]]:
             raise Stopped
         bar.advance(rounds)
 
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
-        futures = {label: [pool.submit(run_trial, trial, step) for trial in trials] for label, trials in work.items()}
+    with ThreadPoolExecutor(max_workers=cores()) as pool:
         try:
-            return gathered(futures)
+            return gathered(
+                {label: [pool.submit(run_trial, trial, step) for trial in trials] for label, trials in work.items()}
+            )
         except BaseException:
             stop.set()
             raise
+
+
+def cores() -> int:
+    """How many cores this process may use, where the system tells; else how many there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def on_executor(work: Work, executor: Executor, bar: Progress) -> dict[str, list[Totals]]:
@@ -164,7 +173,7 @@ def gathered(futures: dict[str, list[Future[Totals]]]) -> dict[str, list[Totals]
     """All results in their order; at the first failure the rest is cancelled."""
     everything = [future for label_futures in futures.values() for future in label_futures]
     try:
-        for future in everything:
+        for future in wait(everything, return_when=FIRST_EXCEPTION).done:
             future.result()
     except BaseException:
         for future in everything:

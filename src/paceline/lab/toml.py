@@ -16,8 +16,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UnreadableFile(f"{path} must be a readable file, but: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UnreadableFile(f"{path} must be UTF-8 text, but byte {error.start} is not") from error
-    except tomllib.TOMLDecodeError as error:
-        raise UnreadableFile(f"{path} must be valid TOML, but: {error}") from error
+    except ValueError as error:  # TOMLDecodeError, or a number with more digits than Python reads
+        raise UnreadableFile(f"{path} must be valid TOML, but: {str(error).partition(';')[0]}") from error
+    except RecursionError as error:
+        raise UnreadableFile(f"{path} must be valid TOML, but it is nested too deeply") from error
 
 
 def read_problem(path: Path) -> Problem:

@@ -38,7 +38,7 @@ def labelled(policies: PoliciesLike) -> dict[str, Policy]:
     {'suak': SUAK(order='first', horizon=None), 'two': OnePhase(a=2, horizon=None)}
     """
     found: dict[str, Policy] = {}
-    for entry in [policies] if isinstance(policies, str | Policy | Mapping) else policies:
+    for entry in policies if isinstance(policies, Sequence) and not isinstance(policies, str) else [policies]:
         pairs = entry.items() if isinstance(entry, Mapping) else [(None, entry)]
         for label, given in pairs:
             policy = named(given) if isinstance(given, str) else given

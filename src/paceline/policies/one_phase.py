@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 from paceline import checks
 from paceline.draw import decision_uniform
+from paceline.errors import InvalidValue
 from paceline.estimates import first_unpulled, lower, upper
 from paceline.jit import kernel
 from paceline.optimum import best_mix
-from paceline.policies.policy import Policy, Setting, State, horizon_of, learn_nothing
+from paceline.policies.policy import Policy, Setting, State, learn_nothing
 
 FIRST_PULL, MIX = 1, 2
 
@@ -60,7 +61,26 @@ def choose(params: Params, state: State) -> tuple[int, int, int]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnePhase(Policy):
+class WithHorizon(Policy):
+    """A policy with radii sqrt(a log T / n_i), where T is ``horizon`` or else the number of rounds of the run."""
+
+    a: float = 3.0
+    horizon: int | None = None
+
+    def __post_init__(self) -> None:
+        checks.real(f"a of {self.name}", self.a, 0, above_low=True)
+        if self.horizon is not None:
+            checks.rounds(f"horizon of {self.name}", self.horizon)
+
+    def params(self, setting: Setting) -> tuple[Any, ...]:
+        horizon = setting.rounds if self.horizon is None else self.horizon
+        if horizon is None:
+            raise InvalidValue(f"{self.name} must be given a horizon, such as horizon=1000000, got none")
+        return Params(horizon, math.sqrt(self.a * math.log(horizon)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnePhase(WithHorizon):
     """Solve the program with optimistic rewards and costs at the remaining budget rate, draw an arm from its solution.
 
     After one pull of each arm, each round t:  max (m_i + e_i).pi  subject to  (r_i - e_i).pi <= (c T - S_c) / (T - t
@@ -79,19 +99,7 @@ class OnePhase(Policy):
     OnePhase(a=2, horizon=None)
     """
 
-    a: float = 3.0
-    horizon: int | None = None
-
     name = "one-phase"
     events = ("headroom below the largest cost", "first pull of an arm", "drawn from the optimistic mix")
     choose = staticmethod(choose)
     learn = staticmethod(learn_nothing)
-
-    def __post_init__(self) -> None:
-        checks.real("a of one-phase", self.a, 0, above_low=True)
-        if self.horizon is not None:
-            checks.rounds("horizon of one-phase", self.horizon)
-
-    def params(self, setting: Setting) -> tuple[Any, ...]:
-        horizon = horizon_of(self.name, self.horizon, setting)
-        return Params(horizon, math.sqrt(self.a * math.log(horizon)))

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paceline.errors import InvalidValue, UnknownParameter
+from paceline.errors import UnknownParameter
 from paceline.estimates import Estimates, no_estimates
 from paceline.guard import Clock, new_clock
 from paceline.problem import Problem
@@ -44,6 +44,17 @@ class State(NamedTuple):
     memory: Any  # a record of the policy's own dtype
     table: npt.NDArray[np.float64]  # as long as the policy asks for
     scratch: Scratch
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle records inside arrays: NumPy drops assignments to a record that owns its memory."""
+        return restored, (np.array([self.clock]), self.arms, np.array([self.memory]), self.table, self.scratch)
+
+
+def restored(
+    clock: npt.NDArray[Any], arms: Estimates, memory: npt.NDArray[Any], table: npt.NDArray[np.float64], scratch: Scratch
+) -> State:
+    """A state from its pickled parts."""
+    return State(clock[0], arms, memory[0], table, scratch)
 
 
 @dataclass(frozen=True)
@@ -97,11 +108,3 @@ class Policy:
 
 def learn_nothing(params: Any, state: State, arm: int, event: int, partner: int, reward: float, cost: float) -> None:
     """For policies whose only knowledge is the estimates."""
-
-
-def horizon_of(name: str, horizon: int | None, setting: Setting) -> int:
-    """The horizon T of a policy that needs one: as set by the user, else the rounds of the run."""
-    known = setting.rounds if horizon is None else horizon
-    if known is None:
-        raise InvalidValue(f"{name} must be given a horizon, such as horizon=1000000, got none")
-    return known

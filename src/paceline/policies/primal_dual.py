@@ -1,29 +1,19 @@
 """Primal Dual: round robin until the optimal base is identified, then the optimistic program on it."""
 
-import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 
-from paceline import checks
 from paceline.estimates import lower, upper
 from paceline.jit import kernel
 from paceline.optimum import best_mix
-from paceline.policies.one_phase import draw_from_mix, optimistic_program, remaining_rate
-from paceline.policies.policy import Policy, Setting, State, horizon_of
+from paceline.policies.one_phase import Params, WithHorizon, draw_from_mix, optimistic_program, remaining_rate
+from paceline.policies.policy import State
 
 ROUND_ROBIN, MIX = 1, 2
 RESOURCES = 2  # cost and time
 NO_RESOURCE, COST, TIME = range(3)
 NO_ARM = -1
-
-
-class Params(NamedTuple):
-    """Numbers for the kernels."""
-
-    horizon: int
-    root: float  # sqrt(a log T)
 
 
 MEMORY = np.dtype(
@@ -121,7 +111,7 @@ def learn(params: Params, state: State, arm: int, event: int, partner: int, rewa
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrimalDual(Policy):
+class PrimalDual(WithHorizon):
     """Pull the arms in turn until the optimal base stands out, then solve the optimistic program on that base alone.
 
     Phase 1, at the end of each sweep, with radius sqrt(a log T / n_i): arm i belongs to the base (set I) when UCB(OPT
@@ -141,23 +131,11 @@ class PrimalDual(Policy):
     PrimalDual(a=3.0, horizon=None)
     """
 
-    a: float = 3.0
-    horizon: int | None = None
-
     name = "primal-dual"
     events = ("headroom below the largest cost", "round robin", "drawn from the optimistic mix of the base")
     memory = MEMORY
     choose = staticmethod(choose)
     learn = staticmethod(learn)
-
-    def __post_init__(self) -> None:
-        checks.real("a of primal-dual", self.a, 0, above_low=True)
-        if self.horizon is not None:
-            checks.rounds("horizon of primal-dual", self.horizon)
-
-    def params(self, setting: Setting) -> tuple[Any, ...]:
-        horizon = horizon_of(self.name, self.horizon, setting)
-        return Params(horizon, math.sqrt(self.a * math.log(horizon)))
 
     def table_size(self, arms: int) -> int:
         return arms

@@ -1,0 +1,295 @@
+"""Slow, obvious versions of what the package computes, written from the paper and not from the package.
+
+Money is exact here: a cost is charged as a fraction, rounded up to a multiple of 2**-32, and c * t is not rounded at
+all. Only the random numbers come from the package, since a comparison decision by decision needs the same ones.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+
+from paceline.draw import decision_uniform
+from paceline.outcomes import outcome, world_of
+from paceline.problem import Problem
+
+SKIP = -1
+UNIT = Fraction(1, 2**32)
+
+
+# The linear program, twice.
+
+
+class Solution(NamedTuple):
+    """The solution of a linear program and its dual."""
+
+    value: float
+    mix: np.ndarray  # K + 1 weights, the null arm last
+    price: float
+    level: float
+
+
+def by_linprog(rewards: Sequence[float], costs: Sequence[float], rate: float) -> Solution:
+    """max rewards.pi subject to costs.pi <= rate, sum of pi = 1, pi >= 0, with a null arm appended."""
+    objective, row = np.append(rewards, 0.0), np.append(costs, 0.0)
+    found = linprog(-objective, A_ub=[row], b_ub=[rate], A_eq=[np.ones(row.size)], b_eq=[1.0], bounds=(0, None))
+    assert found.success, found.message
+    return Solution(-found.fun, found.x, -found.ineqlin.marginals[0], -found.eqlin.marginals[0])
+
+
+class Base(NamedTuple):
+    """One arm (dear = cheap) or two, the weight of the dear one, and what the mix earns."""
+
+    value: Fraction
+    dear: int
+    cheap: int
+    weight: Fraction
+
+
+def all_bases(rewards: Sequence[float], costs: Sequence[float], rate: float | Fraction) -> Iterator[Base]:
+    """Every vertex of the feasible set: an affordable arm, or a dear and a cheap arm that just spend the rate."""
+    mu = [*map(Fraction, rewards), Fraction(0)]
+    rho = [*map(Fraction, costs), Fraction(0)]
+    c = Fraction(rate)
+    affordable = [i for i in range(len(mu)) if rho[i] <= c]
+    dear = [i for i in range(len(mu)) if rho[i] > c]
+    for i in affordable:
+        yield Base(mu[i], i, i, Fraction(1))
+    for j, k in product(dear, affordable):
+        if rho[k] < c:
+            weight = (c - rho[k]) / (rho[j] - rho[k])
+            yield Base(weight * mu[j] + (1 - weight) * mu[k], j, k, weight)
+
+
+def by_enumeration(rewards: Sequence[float], costs: Sequence[float], rate: float | Fraction) -> Base:
+    """The best vertex; among equals one arm goes before two, and a lower number before a higher."""
+    return max(all_bases(rewards, costs, rate), key=lambda base: base.value)  # max keeps the first of equals
+
+
+# Confidence bounds.
+
+
+def radius(strength: float, pulls: int) -> float:
+    """sqrt(strength / pulls); nothing is known of an arm never pulled."""
+    return math.sqrt(strength / pulls) if pulls else math.inf
+
+
+def projected(value: float) -> float:
+    """The nearest point of [0, 1]."""
+    return min(max(value, 0.0), 1.0)
+
+
+# Policies.
+
+
+class Run:
+    """A policy in a world: the round, the money, what each arm has brought, and the arms pulled so far."""
+
+    def __init__(self, problem: Problem, seed: int, stream: int) -> None:
+        self.arms = range(problem.arms)
+        self.null = problem.arms
+        self.budget = problem.budget
+        self.c = Fraction(problem.budget)  # the same number, for exact money
+        self.world = world_of(problem)
+        self.key = np.uint64(seed), np.uint64(stream)
+        self.t = 1
+        self.spent = Fraction(0)  # S_c
+        self.pulls = [0] * problem.arms
+        self.reward_sum = [0.0] * problem.arms
+        self.cost_sum = [0.0] * problem.arms
+        self.decisions: list[int] = []
+
+    def headroom(self) -> Fraction:
+        """c t - S_c(t - 1)."""
+        return self.c * self.t - self.spent
+
+    def guard_refuses(self) -> bool:
+        """The paper's skip rule, S_c(t - 1) + 1 > c t."""
+        return self.spent + 1 > self.c * self.t
+
+    def mean_reward(self, arm: int) -> float:
+        return self.reward_sum[arm] / self.pulls[arm] if arm != self.null and self.pulls[arm] else 0.0
+
+    def mean_cost(self, arm: int) -> float:
+        return self.cost_sum[arm] / self.pulls[arm] if arm != self.null and self.pulls[arm] else 0.0
+
+    def optimistic(self, strength: float) -> tuple[list[float], list[float]]:
+        """UCB of the rewards and LCB of the costs for the radius sqrt(strength / N_i)."""
+        radii = [radius(strength, self.pulls[i]) for i in self.arms]
+        rewards = [projected(self.mean_reward(i) + radii[i]) for i in self.arms]
+        costs = [projected(self.mean_cost(i) - radii[i]) for i in self.arms]
+        return rewards, costs
+
+    def chance(self) -> float:
+        """The uniform number of this round."""
+        return decision_uniform(*self.key, self.t)
+
+    def pull(self, arm: int) -> Fraction:
+        """Settle a round with that arm, or with the null arm; the cost is returned."""
+        paid = Fraction(0)
+        if arm != self.null:
+            reward, cost = outcome(self.world, *self.key, arm, self.pulls[arm])
+            self.pulls[arm] += 1
+            self.reward_sum[arm] += reward
+            self.cost_sum[arm] += cost
+            paid = Fraction(cost)
+            self.spent += math.ceil(paid / UNIT) * UNIT
+        self.settle(arm)
+        return paid
+
+    def skip(self) -> None:
+        self.settle(SKIP)
+
+    def settle(self, decision: int) -> None:
+        self.decisions.append(decision)
+        self.t += 1
+
+
+class SUAK(Run):
+    """Algorithm 2 of the paper, with its two phases as printed."""
+
+    def __init__(
+        self, problem: Problem, seed: int, stream: int, order: str = "first", horizon: int | None = None
+    ) -> None:
+        super().__init__(problem, seed, stream)
+        self.rank = {"first": int, "fewest": self.pulls.__getitem__, "cheapest": self.mean_cost}[order]
+        self.horizon = horizon
+        self.account_spent = Fraction(0)  # S_p
+        self.account_rounds = 0  # N_p, pulls and skips
+        self.guard_skips = self.account_skips = self.classification_pulls = self.base_rounds = 0
+
+    def run(self, rounds: int) -> None:
+        while self.t <= rounds and self.unclassified():  # phase 1
+            if self.account_is_short():
+                self.skip_on_account()
+            else:
+                self.classify()
+        while self.t <= rounds:  # phase 2
+            if self.account_is_short():
+                self.skip_on_account()
+            elif self.guard_refuses():
+                self.guard_skips += 1
+                self.skip()
+            elif self.unclassified():
+                self.classify()
+            else:
+                self.base_rounds += 1
+                self.pull(self.arm_of_base())
+
+    def unclassified(self) -> list[int]:
+        """The arms l with  rho^L_l <= c <= rho^U_l."""
+        found = []
+        for arm in self.arms:
+            margin = 7 * radius(1.5 * math.log(self.t), self.pulls[arm])
+            if self.mean_cost(arm) - margin <= self.budget <= self.mean_cost(arm) + margin:
+                found.append(arm)
+        return found
+
+    def account_is_short(self) -> bool:
+        return self.account_spent + 1 > self.c * self.account_rounds
+
+    def skip_on_account(self) -> None:
+        self.account_rounds += 1
+        self.account_skips += 1
+        self.skip()
+
+    def classify(self) -> None:
+        arm = min(self.unclassified(), key=self.rank)
+        self.account_rounds += 1
+        self.classification_pulls += 1
+        self.account_spent += self.pull(arm)
+
+    def arm_of_base(self) -> int:
+        log_t = math.log(self.t)
+        c = self.budget
+        delta = min(abs(self.mean_cost(i) - c) - radius(1.5 * log_t, self.pulls[i]) for i in self.arms)
+        omega = delta / (2 + delta - c)
+        log_of_radius = math.log(self.horizon) if self.horizon else log_t
+        base = by_enumeration(*self.optimistic(3 * log_of_radius), self.c)
+        if base.dear == base.cheap:
+            return base.dear
+        k, j = sorted((base.cheap, base.dear), key=self.mean_cost)
+        b = float(self.headroom()) - log_t / omega**2
+        if b > self.mean_cost(j):
+            p = 1 - omega
+        elif b < self.mean_cost(k):
+            p = omega
+        else:
+            p1 = max((b - self.mean_cost(k)) / (self.mean_cost(j) - self.mean_cost(k)), omega)
+            p = min(p1, 1 - omega)
+        return j if self.chance() < p else k
+
+
+class Guarded(Run):
+    """A baseline behind the guard: each arm once, then whatever `decide` says."""
+
+    def run(self, rounds: int) -> None:
+        while self.t <= rounds:
+            if self.guard_refuses():
+                self.skip()
+            elif 0 in self.pulls:
+                self.pull(self.pulls.index(0))
+            else:
+                self.pull_decided()
+
+    def pull_decided(self) -> None:
+        raise NotImplementedError
+
+
+class OnePhase(Guarded):
+    """The optimistic program at the remaining rate (c T - S_c) / (T - t + 1)."""
+
+    def __init__(self, problem: Problem, seed: int, stream: int, horizon: int, a: float = 3.0) -> None:
+        super().__init__(problem, seed, stream)
+        self.horizon, self.a = horizon, a
+
+    def pull_decided(self) -> None:
+        rate = (self.c * self.horizon - self.spent) / (self.horizon - self.t + 1)
+        base = by_enumeration(*self.optimistic(self.a * math.log(self.horizon)), rate)
+        self.pull(base.dear if base.dear == base.cheap or self.chance() < base.weight else base.cheap)
+
+
+class UCBSimplex(Guarded):
+    """Inflated rewards, empirical costs, and an account for each base."""
+
+    def __init__(self, problem: Problem, seed: int, stream: int, lam: float = 9.0) -> None:
+        super().__init__(problem, seed, stream)
+        self.lam = lam
+        self.accounts: dict[frozenset[int], tuple[int, Fraction]] = {}
+
+    def pull_decided(self) -> None:
+        log_t = math.log(self.t)
+        rewards = [self.mean_reward(i) + self.lam * radius(2 * log_t, self.pulls[i]) for i in self.arms]
+        base = by_enumeration(rewards, [self.mean_cost(i) for i in self.arms], self.c)
+        if base.dear == base.cheap:
+            self.pull(base.dear)
+            return
+        pair = frozenset((base.dear, base.cheap))
+        selections, spent = self.accounts.get(pair, (0, Fraction(0)))
+        paid = self.pull(base.dear if spent <= selections * self.c else base.cheap)
+        self.accounts[pair] = selections + 1, spent + paid
+
+
+def identified_by_primal_dual(
+    reward_means: np.ndarray, cost_means: np.ndarray, pulls: np.ndarray, rate: float, strength: float
+) -> tuple[set[int], set[str]]:
+    """The sets I (arms of the base) and J' (resources that do not bind) that the estimates allow to tell."""
+    radii = np.sqrt(strength / pulls)
+    high_rewards, low_rewards = np.clip(reward_means + radii, 0, 1), np.clip(reward_means - radii, 0, 1)
+    high_costs, low_costs = np.clip(cost_means + radii, 0, 1), np.clip(cost_means - radii, 0, 1)
+    bar = by_linprog(low_rewards, high_costs, rate).value
+
+    def best_without(arm: int) -> float:
+        return by_linprog(np.delete(high_rewards, arm), np.delete(low_costs, arm), rate).value
+
+    # The leftover  c - rho.pi  of cost or  1 - sum of pi  of time is taken off the objective.
+    penalised = {
+        "cost": by_linprog(high_rewards + high_costs, low_costs, rate).value - rate,
+        "time": by_linprog(high_rewards + 1.0, low_costs, rate).value - 1.0,
+    }
+    base = {arm for arm in range(pulls.size) if best_without(arm) < bar}
+    return base, {resource for resource, value in penalised.items() if value < bar}

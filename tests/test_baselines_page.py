@@ -1,0 +1,112 @@
+"""The baselines decide as algorithms.md has it: One Phase and UCB Simplex round by round, Primal Dual in its phases."""
+
+from functools import cache
+
+import naive
+import numpy as np
+import play
+import pytest
+
+from paceline.policies.one_phase import OnePhase
+from paceline.policies.policy import GUARD
+from paceline.policies.primal_dual import MIX, ROUND_ROBIN, PrimalDual
+from paceline.policies.ucb_simplex import UCBSimplex
+from paceline.problem import Problem
+
+ROUNDS = 4000
+PROBLEMS = {
+    "paper, 3 arms": play.THREE_ARMS,
+    "paper, 8 arms": play.EIGHT_ARMS,
+    "Bernoulli": Problem.bernoulli([0.3, 0.95, 0.6], [0.1, 0.9, 0.4], budget=0.5),
+    "budget is not dyadic": Problem.beta([0.3, 0.8, 0.7], [0.1, 0.9, 0.5], budget=0.3),
+    "case 1": Problem.beta([0.3, 0.6, 0.5], [0.05, 0.3, 0.6], budget=0.7),
+    "case 2": Problem.beta([0.9, 0.5], [0.8, 0.7], budget=0.3),
+}
+VARIANTS = [
+    (naive.OnePhase, OnePhase, {"horizon": ROUNDS}),
+    (naive.OnePhase, OnePhase, {"horizon": 10**6, "a": 2.0}),
+    (naive.UCBSimplex, UCBSimplex, {}),
+    (naive.UCBSimplex, UCBSimplex, {"lam": 0.5}),
+]
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize(("page_of", "policy", "parameters"), VARIANTS)
+def test_decides_as_the_naive_version(name, page_of, policy, parameters):
+    page = page_of(PROBLEMS[name], play.SEED, play.STREAM, **parameters)
+    page.run(ROUNDS)
+    log = play.ask_and_tell(play.begin(policy(**parameters), PROBLEMS[name]), ROUNDS)
+    differ = np.flatnonzero(log.arm != np.array(page.decisions))
+    assert differ.size == 0, f"decisions part in round {differ[0] + 1}"
+
+
+# Primal Dual. Phase 1 needs radii far below the gaps of the bases, so these rounds run in the compiled loop.
+
+LONG = 400_000
+IDENTIFIABLE = {
+    "two arms": (Problem.beta([0.5, 0.9], [0.1, 0.9], budget=0.5), {0, 1}, set()),
+    "two arms of four": (Problem.beta([0.05, 0.5, 0.95, 0.2], [0.3, 0.1, 0.9, 0.8], budget=0.5), {1, 2}, set()),
+    "time does not bind": (Problem.beta([0.9, 0.1], [0.8, 0.9], budget=0.4), {0}, {"time"}),
+    "cost does not bind": (Problem.beta([0.9, 0.1], [0.3, 0.6], budget=0.8), {0}, {"cost"}),
+}
+
+
+@cache
+def last_round_of_phase_1(name):
+    game = play.begin(PrimalDual(), IDENTIFIABLE[name][0], horizon=LONG)
+    play.simulate(game, LONG)
+    return int(game.state.memory.identified_at)
+
+
+def played_until(name, round_number):
+    game = play.begin(PrimalDual(), IDENTIFIABLE[name][0], horizon=LONG)
+    play.simulate(game, round_number)
+    return game
+
+
+def told_by_linprog(game):
+    """What the estimates of a game allow to tell: the arms of the base and the resources that do not bind."""
+    arms, strength = game.state.arms, 3.0 * np.log(LONG)
+    return naive.identified_by_primal_dual(
+        arms.reward_mean, arms.cost_mean, arms.pulls, game.state.clock.budget, strength
+    )
+
+
+@pytest.mark.parametrize("name", IDENTIFIABLE)
+def test_phase_1_ends_with_the_optimal_base(name):
+    problem, base, resources = IDENTIFIABLE[name]
+    assert {arm for arm in problem.optimum.base if arm < problem.arms} == base
+    assert 0 < last_round_of_phase_1(name) < LONG
+    game = played_until(name, last_round_of_phase_1(name))
+    assert set(np.flatnonzero(game.state.table)) == base
+    assert told_by_linprog(game) == (base, resources)
+
+
+@pytest.mark.parametrize("name", IDENTIFIABLE)
+def test_phase_1_goes_on_while_the_base_is_in_doubt(name):
+    problem, _, _ = IDENTIFIABLE[name]
+    game = played_until(name, last_round_of_phase_1(name) - 4 * problem.arms)
+    while game.state.memory.next_arm != 0:  # what can be told is looked at after the last arm of a sweep
+        play.one_round(game)
+    assert np.ptp(game.state.arms.pulls) == 0
+    arms, resources = told_by_linprog(game)
+    assert len(arms) + len(resources) < 2
+
+
+@pytest.mark.parametrize("name", IDENTIFIABLE)
+def test_phase_2_pulls_the_base_alone(name):
+    problem, base, _ = IDENTIFIABLE[name]
+    log = play.ask_and_tell(played_until(name, last_round_of_phase_1(name)), 5000)
+    assert {arm for arm in log.arm if 0 <= arm < problem.arms} == base
+    assert set(log.event) <= {GUARD, MIX}
+
+
+@pytest.mark.parametrize("problem", [play.THREE_ARMS, play.EIGHT_ARMS], ids=["3 arms", "8 arms"])
+def test_phase_1_is_round_robin_on_the_problems_of_the_paper(problem):
+    game = play.begin(PrimalDual(), problem, horizon=2_500_000)
+    log = play.ask_and_tell(game, 3000)
+    pulled = log.arm[log.event == ROUND_ROBIN]
+    assert pulled.tolist() == (np.arange(pulled.size) % problem.arms).tolist()
+    play.simulate(game, 500_000)
+    assert game.state.memory.identified_at == 0
+    assert np.ptp(game.state.arms.pulls) <= 1

@@ -1,0 +1,173 @@
+"""Compiled code is kept on disk, and never outlives the source it was made from."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import play
+import pytest
+
+import paceline
+from paceline.policies.uniform import Uniform
+from paceline.problem import Problem
+
+# Plays the policy whose class is named on the command line as module and name; prints what came of it.
+PLAY = """
+import importlib, json, sys
+from pathlib import Path
+import paceline
+from paceline.engine import engine_for
+from paceline.outcomes import world_of
+from paceline.policies.policy import Setting
+from paceline.problem import Problem
+
+module, name = sys.argv[1:]
+policy = getattr(importlib.import_module(module), name)()
+problem = Problem.beta([0.3, 0.9], [0.2, 0.6], budget=0.5)
+setting = Setting(arms=2, budget=0.5, rounds=500, problem=problem)
+state = policy.new_state(setting, 1, 0)
+simulate = engine_for(type(policy)).simulate
+simulate(policy.params(setting), state, world_of(problem), 500)
+print(json.dumps({
+    "package": str(Path(paceline.__file__).parent),
+    "numbers": [*state.arms.pulls.tolist(), *state.arms.reward_sum, *state.arms.cost_sum],
+    "from cache": sum(simulate.stats.cache_hits.values()),
+    "compiled": sum(simulate.stats.cache_misses.values()),
+}))
+"""
+UNIFORM = ("paceline.policies.uniform", "Uniform")
+
+MY_POLICY = """
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from paceline.jit import kernel
+from paceline.policies.policy import Policy, learn_nothing
+
+
+class Params(NamedTuple):
+    favourite: int
+
+
+@kernel
+def pick(params):
+    return params.favourite + 0
+
+
+def choose(params, state):
+    arm = pick(params)
+    return arm, 1, arm
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mine(Policy):
+    favourite: int = 0
+
+    name = "mine"
+    events = ("headroom below the largest cost", "my favourite")
+    choose = staticmethod(choose)
+    learn = staticmethod(learn_nothing)
+
+    def params(self, setting):
+        return Params(self.favourite)
+"""
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A folder with a copy of the package, to be edited."""
+    folder = tmp_path / "site"
+    shutil.copytree(Path(paceline.__file__).parent, folder / "paceline", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path):
+    """A folder for compiled code."""
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    return folder
+
+
+def played(site, cache, policy=UNIFORM, **environment):
+    """What a new process makes of the package in that folder, with that cache."""
+    # No .pyc files: Python takes them for fresh when an edit within the same second leaves the size as it was.
+    settings = {"PYTHONPATH": str(site), "NUMBA_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PLAY, *policy],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **settings, **environment},
+    )
+    assert ran.returncode == 0, ran.stderr
+    result = json.loads(ran.stdout)
+    assert result.pop("package") == str(site / "paceline")
+    return result
+
+
+def edit(file, old, new):
+    text = file.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def files_in(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def test_an_unchanged_second_run_compiles_nothing(site, cache):
+    first = played(site, cache)
+    files = files_in(cache)
+    second = played(site, cache)
+    assert (first["from cache"], first["compiled"]) == (0, 1)
+    assert (second["from cache"], second["compiled"]) == (1, 0)
+    assert second["numbers"] == first["numbers"]
+    assert files
+    assert files_in(cache) == files
+
+
+EDITS = [
+    ("estimates.py", "arms.reward_sum[arm] += reward", "arms.reward_sum[arm] += 0.5 * reward"),
+    ("draw.py", "HALF_STEP = 2.0**-53", "HALF_STEP = 2.0**-54"),
+    ("policies/uniform.py", "arm = int(", "arm = 1 - int("),
+]
+
+
+def test_an_edit_in_any_file_is_noticed(site, cache):
+    numbers = [played(site, cache)["numbers"]]
+    for file, old, new in EDITS:
+        edit(site / "paceline" / file, old, new)
+        edited = played(site, cache)
+        assert edited["compiled"] == 1
+        assert edited["numbers"] not in numbers
+        numbers.append(edited["numbers"])
+
+
+def test_works_without_a_folder_to_write_to(site, tmp_path):
+    a_file = tmp_path / "file"
+    a_file.touch()
+    # Below a file no folder can be made, not even by root; the class name keeps numba from looking elsewhere.
+    nowhere = played(site, a_file / "cache", NUMBA_CACHE_LOCATOR_CLASSES="UserProvidedCacheLocator")
+    assert nowhere["from cache"] == 0
+    assert not list(tmp_path.rglob("*.nbi"))
+    game = play.begin(Uniform(), Problem.beta([0.3, 0.9], [0.2, 0.6], budget=0.5), seed=1, stream=0)
+    play.simulate(game, 500)
+    arms = game.state.arms
+    assert nowhere["numbers"] == [*arms.pulls, *arms.reward_sum, *arms.cost_sum]
+
+
+def test_a_policy_of_the_user_is_cached_and_its_edit_is_noticed(site, cache):
+    file = site / "my_policy.py"
+    file.write_text(MY_POLICY, encoding="utf-8")
+    mine = ("my_policy", "Mine")
+    first, second = played(site, cache, mine), played(site, cache, mine)
+    assert second == {**first, "from cache": 1, "compiled": 0}
+    assert first["numbers"][:2] == [max(first["numbers"][:2]), 0]
+    edit(file, "params.favourite + 0", "params.favourite + 1")
+    edited = played(site, cache, mine)
+    assert edited["numbers"][:2] == [0, max(edited["numbers"][:2])]
+    assert max(edited["numbers"][:2]) > 0

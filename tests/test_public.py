@@ -1,0 +1,99 @@
+"""The names that users call: they are there, they are documented, and importing them costs nothing."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from dataclasses import is_dataclass
+from importlib import import_module, metadata
+from pathlib import Path
+
+import pytest
+
+import paceline
+
+CONTRACT = (
+    "Problem",
+    "Bernoulli",
+    "Beta",
+    "Constant",
+    "Empirical",
+    "paper",
+    "SUAK",
+    "OnePhase",
+    "PrimalDual",
+    "UCBSimplex",
+    "Uniform",
+    "Oracle",
+    "simulate",
+    "Results",
+)
+HEAVY = ("numba", "numpy", "matplotlib", "pandas", "tqdm")
+
+
+def names_for_type_checkers() -> dict[str, set[str]]:
+    """The imports under ``if TYPE_CHECKING`` in the package's own file, by module."""
+    tree = ast.parse(Path(paceline.__file__).read_text(encoding="utf-8"))
+    (block,) = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    ]
+    return {line.module: {alias.name for alias in line.names} for line in block.body}
+
+
+def test_the_contract_is_kept():
+    assert set(CONTRACT) <= set(paceline.__all__)
+
+
+@pytest.mark.parametrize("name", sorted({*CONTRACT, *paceline.__all__}))
+def test_public_name_is_there_and_documented(name):
+    value = getattr(paceline, name)
+    assert value.__doc__
+    if is_dataclass(value):  # one without a docstring gets its signature for one
+        assert value.__doc__ != name + str(inspect.signature(value)).removesuffix(" -> None")
+
+
+def test_problems_of_the_paper_are_documented():
+    for problem in (paceline.paper.three_arms, paceline.paper.eight_arms):
+        assert problem.__doc__
+
+
+def test_three_lists_of_names_agree():
+    homes = {home: set(names) for home, names in paceline._HOMES.items()}
+    assert homes == names_for_type_checkers()
+    assert sorted(name for names in homes.values() for name in names) == sorted(paceline.__all__)
+
+
+def test_public_name_is_the_one_of_its_home():
+    for home, names in paceline._HOMES.items():
+        for name in names:
+            module = import_module(home)
+            there = getattr(module, name) if hasattr(module, name) else import_module(f"{home}.{name}")
+            assert getattr(paceline, name) is there
+
+
+def test_star_import_gives_all_names():
+    found: dict[str, object] = {}
+    exec("from paceline import *", found)
+    assert set(paceline.__all__) <= set(found)
+
+
+def test_dir_lists_the_names():
+    assert set(paceline.__all__) <= set(dir(paceline))
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
+        _ = paceline.no_such_name
+    assert not hasattr(paceline, "no_such_name")
+
+
+def test_version_is_the_one_of_the_distribution():
+    assert paceline.__version__ == metadata.version("paceline")
+
+
+def test_import_loads_nothing_heavy_and_says_nothing():
+    code = f"import sys, paceline; sys.exit(', '.join(set({HEAVY!r}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr.strip()) == ("", "")
