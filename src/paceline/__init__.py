@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from paceline.distributions import Bernoulli, Beta, Constant, Empirical
     from paceline.errors import InvalidValue, PacelineError, UnknownName, UnknownParameter, UnreadableFile
-    from paceline.lab import paper
+    from paceline.lab import paper, theory
     from paceline.lab.results import Results, Run
     from paceline.lab.run import simulate
     from paceline.optimum import Optimum
@@ -27,7 +27,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "paceline.distributions": ("Bernoulli", "Beta", "Constant", "Empirical"),
     "paceline.errors": ("InvalidValue", "PacelineError", "UnknownName", "UnknownParameter", "UnreadableFile"),
-    "paceline.lab": ("paper",),
+    "paceline.lab": ("paper", "theory"),
     "paceline.lab.results": ("Results", "Run"),
     "paceline.lab.run": ("simulate",),
     "paceline.optimum": ("Optimum",),
@@ -65,6 +65,7 @@ __all__ = [
     "UnreadableFile",
     "paper",
     "simulate",
+    "theory",
 ]
 
 

@@ -26,6 +26,7 @@ class World(NamedTuple):
     entries: npt.NDArray[np.int64]  # (2, K), how many they are
     strips: npt.NDArray[np.float64]  # (n, 4), the tables of all bounded Beta densities
     observed: npt.NDArray[np.float64]  # (n,), the values of all Empirical distributions
+    coupled: bool  # the cost of a pull is drawn from the random numbers of its reward
 
 
 @lru_cache(maxsize=8)
@@ -39,6 +40,7 @@ def world_of(problem: Problem) -> World:
         entries=np.zeros(size, np.int64),
         strips=np.zeros((0, 4)),
         observed=np.zeros(0),
+        coupled=problem.coupled,
     )
     strips: list[npt.NDArray[np.float64]] = [world.strips]
     observed: list[float] = []
@@ -86,6 +88,8 @@ def outcome(world: World, seed: Word, stream: Word, arm: int, count: int) -> tup
     """
     pull, lane = np.uint64(count), np.uint64(arm)
     first, second, third, fourth = block(seed, stream, pull, lane, OUTCOME, np.uint64(0))
+    if world.coupled:
+        third, fourth = first, second
     reward = sample(world, REWARD, arm, uniform(first), uniform(second))
     cost = sample(world, COST, arm, uniform(third), uniform(fourth))
     attempt = np.uint64(0)

@@ -17,6 +17,9 @@ from paceline.optimum import Optimum, solve
 class Problem:
     """K arms, each with a reward and a cost distribution on [0, 1], and a budget rate in (0, 1].
 
+    Reward and cost of a pull are independent, or ``coupled``: drawn from the same random numbers, so that a high reward
+    comes with a high cost (pairs of Empirical values at the same place come together).
+
     The promise asked for is  sum of costs up to t <= budget * t  after every round t, on every path.
 
     >>> problem = Problem.beta([0.45, 0.7, 0.8], [0.3, 0.75, 0.8], budget=0.5)
@@ -27,8 +30,11 @@ class Problem:
     rewards: tuple[Distribution, ...]
     costs: tuple[Distribution, ...]
     budget: float
+    coupled: bool = False
 
-    def __init__(self, rewards: Sequence[Distribution], costs: Sequence[Distribution], budget: float) -> None:
+    def __init__(
+        self, rewards: Sequence[Distribution], costs: Sequence[Distribution], budget: float, coupled: bool = False
+    ) -> None:
         rewards, costs = checks.entries("rewards", rewards), checks.entries("costs", costs)
         for thing, given in (("rewards", rewards), ("costs", costs)):
             for arm, entry in enumerate(given):
@@ -42,6 +48,9 @@ class Problem:
         object.__setattr__(self, "rewards", tuple(rewards))
         object.__setattr__(self, "costs", tuple(costs))
         object.__setattr__(self, "budget", checks.real("budget", budget, 0, 1, above_low=True))
+        if not isinstance(coupled, bool):
+            raise InvalidValue(f"coupled must be true or false, got {coupled!r}")
+        object.__setattr__(self, "coupled", coupled)
 
     @classmethod
     def beta(
@@ -94,6 +103,7 @@ class Problem:
             "budget": self.budget,
             "rewards": [to_dict(reward) for reward in self.rewards],
             "costs": [to_dict(cost) for cost in self.costs],
+            "coupled": self.coupled,
         }
 
     @classmethod
@@ -113,7 +123,7 @@ class Problem:
         missing = [key for key in ("rewards", "costs", "budget") if key not in description]
         if missing:
             raise InvalidValue(f"a problem must have rewards, costs and budget; missing: {', '.join(missing)}")
-        known = ("rewards", "costs", "budget", "kind", "concentration")
+        known = ("rewards", "costs", "budget", "kind", "concentration", "coupled")
         unknown = [str(key) for key in description if key not in known]
         if unknown:
             raise InvalidValue(f"a problem takes {', '.join(known)}; got {', '.join(unknown)}")
@@ -128,7 +138,9 @@ class Problem:
                 for entry in checks.entries(thing, description[thing])
             )
             sides.append([from_dict(table, f"{thing}[{arm}]") for arm, table in enumerate(tables)])
-        return cls(rewards=sides[0], costs=sides[1], budget=description["budget"])
+        return cls(
+            rewards=sides[0], costs=sides[1], budget=description["budget"], coupled=description.get("coupled", False)
+        )
 
 
 def means(thing: str, values: Sequence[float]) -> list[float]:

@@ -74,7 +74,7 @@ def strips_of(density: BetaDensity) -> npt.NDArray[np.float64]:
             left = min(inner, outer)
             rows.append((left, abs(outer - inner), top, value(density, outer)))
             inner = outer
-    return np.array(rows)
+    return np.array(sorted(rows))  # from left to right, so that a higher uniform gives a higher value
 
 
 @kernel
