@@ -40,11 +40,20 @@ print(json.dumps({
 """
 UNIFORM = ("paceline.policies.uniform", "Uniform")
 
+MY_HELPER = """
+from paceline.jit import kernel
+
+
+@kernel
+def pick(params):
+    return params.favourite + 0
+"""
+
 MY_POLICY = """
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from paceline.jit import kernel
+from my_helper import pick
 from paceline.policies.policy import Policy, learn_nothing
 
 
@@ -52,13 +61,8 @@ class Params(NamedTuple):
     favourite: int
 
 
-@kernel
-def pick(params):
-    return params.favourite + 0
-
-
 def choose(params, state):
-    arm = pick(params)
+    arm = pick(params) + 0
     return arm, 1, arm
 
 
@@ -74,6 +78,7 @@ class Mine(Policy):
     def params(self, setting):
         return Params(self.favourite)
 """
+MINE = ("my_policy", "Mine")
 
 
 @pytest.fixture
@@ -160,14 +165,29 @@ def test_works_without_a_folder_to_write_to(site, tmp_path):
     assert nowhere["numbers"] == [*arms.pulls, *arms.reward_sum, *arms.cost_sum]
 
 
-def test_a_policy_of_the_user_is_cached_and_its_edit_is_noticed(site, cache):
-    file = site / "my_policy.py"
-    file.write_text(MY_POLICY, encoding="utf-8")
-    mine = ("my_policy", "Mine")
-    first, second = played(site, cache, mine), played(site, cache, mine)
+@pytest.fixture
+def users_site(site):
+    """A user's policy and a kernel of its own, in two files beside the package."""
+    (site / "my_helper.py").write_text(MY_HELPER, encoding="utf-8")
+    (site / "my_policy.py").write_text(MY_POLICY, encoding="utf-8")
+    return site
+
+
+def pulls(result):
+    return result["numbers"][:2]
+
+
+def test_a_policy_of_the_user_is_cached(users_site, cache):
+    first, second = played(users_site, cache, MINE), played(users_site, cache, MINE)
+    assert pulls(first) == [max(pulls(first)), 0]
     assert second == {**first, "from cache": 1, "compiled": 0}
-    assert first["numbers"][:2] == [max(first["numbers"][:2]), 0]
-    edit(file, "params.favourite + 0", "params.favourite + 1")
-    edited = played(site, cache, mine)
-    assert edited["numbers"][:2] == [0, max(edited["numbers"][:2])]
-    assert max(edited["numbers"][:2]) > 0
+
+
+@pytest.mark.parametrize(("file", "line"), [("my_policy.py", "pick(params)"), ("my_helper.py", "params.favourite")])
+def test_an_edit_of_a_policy_of_the_user_is_noticed(users_site, cache, file, line):
+    before = played(users_site, cache, MINE)
+    edit(users_site / file, f"{line} + 0", f"{line} + 1")
+    after = played(users_site, cache, MINE)
+    assert pulls(before)[1] == 0
+    assert pulls(after)[0] == 0
+    assert pulls(after)[1] > 0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from worlds import pulls_of
+from worlds import FALSE_ALARM, STANDARD_ERRORS, assert_distribution, pulls_of
 
 from paceline.distributions import Bernoulli, Beta, Constant, Empirical
 from paceline.draw import beta_below_one, block, decision_uniform, uniform
@@ -16,8 +16,6 @@ from paceline.errors import InvalidValue
 from paceline.outcomes import cheng_constants, outcome, world_of
 from paceline.problem import Problem
 
-FALSE_ALARM = 1e-9  # of each statistical test below, if its seed were random
-STANDARD_ERRORS = stats.norm.isf(FALSE_ALARM / 2)
 SIZE = 200_000
 
 words = st.integers(0, 2**64 - 1) | st.sampled_from([0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1])
@@ -51,21 +49,6 @@ def test_uniform_is_inside_the_open_interval_and_symmetric(word):
 
 
 # Distributions.
-
-
-def assert_distribution(sample, law):
-    """The Dvoretzky-Kiefer-Wolfowitz bound on the distance of the distribution functions; then two moments."""
-    points = np.unique(sample)
-    # Nearer to 0 or 1 the floats are too coarse to tell values apart that the continuous law does.
-    points = points[(points > 1e-12) & (points < 1 - 1e-12)]
-    empirical = np.searchsorted(np.sort(sample), points, side="right") / sample.size
-    distance = np.abs(empirical - law.cdf(points)).max(initial=0.0)
-    assert distance <= np.sqrt(np.log(2 / FALSE_ALARM) / (2 * sample.size))
-
-    mean, variance, _, excess_kurtosis = (float(moment) for moment in law.stats("mvsk"))
-    squares = (sample - mean) ** 2
-    assert abs(sample.mean() - mean) <= STANDARD_ERRORS * np.sqrt(variance / sample.size)
-    assert abs(squares.mean() - variance) <= STANDARD_ERRORS * variance * np.sqrt((excess_kurtosis + 2) / sample.size)
 
 
 BETAS = {

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 import paceline as pl
 from paceline.lab import plot, reproduce
+from paceline.lab.claims import OURS
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -104,10 +105,10 @@ def test_figure_of_the_paper(tmp_path, monkeypatch):
     assert figure.get_suptitle().startswith("3 arms, 2 trials")
     lines = [{line.get_label() for line in axes.lines} for axes in figure.axes]
     assert lines == [
-        {"SUAK", "OPS", "PDS", "USS", "USS, λ = 5"},
-        {"SUAK", "OPS", "OPS, a = 2"},
-        {"SUAK", "OPS", "PDS", "USS"},
-        {"SUAK", "OPS", "PDS", "USS"},
+        {"SUAK", "OPS", "PDS", "USS", "USS, λ = 5", OURS},
+        {"SUAK", "OPS", "OPS, a = 2", OURS},
+        {"SUAK", "OPS", "PDS", "USS", OURS},
+        {"SUAK", "OPS", "PDS", "USS", OURS},
     ]
     (legend,) = figure.legends
     assert {text.get_text() for text in legend.get_texts()} == set.union(*lines)

@@ -29,12 +29,12 @@ PROBLEMS = {
 
 
 @cache
-def compared(name, order="first", horizon=None):
+def compared(name, order="first", horizon=None, stream=play.STREAM):
     """Compare every decision, and the reasons in total; give back the naive run, which knows what happened."""
     problem, rounds = PROBLEMS[name]
-    page = naive.SUAK(problem, play.SEED, play.STREAM, order, horizon)
+    page = naive.SUAK(problem, play.SEED, stream, order, horizon)
     page.run(rounds)
-    game = play.begin(SUAK(order=order, horizon=horizon), problem)
+    game = play.begin(SUAK(order=order, horizon=horizon), problem, stream=stream)
     log = play.ask_and_tell(game, rounds)
     differ = np.flatnonzero(log.arm != np.array(page.decisions))
     assert differ.size == 0, f"decisions part in round {differ[0] + 1}"
@@ -73,7 +73,7 @@ def test_the_cases_are_those_of_the_optimum():
 
 
 def test_some_rounds_are_refused_by_the_guard_alone():
-    assert compared("eight arms, wide gaps").guard_skips > 0
+    assert compared("case 2", stream=9).guard_skips > 0
 
 
 def test_some_bases_hold_the_null_arm():

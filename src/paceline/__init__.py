@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from paceline.distributions import Bernoulli, Beta, Constant, Empirical
     from paceline.errors import InvalidValue, PacelineError, UnknownName, UnknownParameter, UnreadableFile
-    from paceline.lab import paper, theory
+    from paceline.lab import paper, problems, theory
     from paceline.lab.results import Results, Run
     from paceline.lab.run import simulate
     from paceline.optimum import Optimum
     from paceline.policies.one_phase import OnePhase
+    from paceline.policies.optimistic import OptimisticPacer
     from paceline.policies.oracle import Oracle
     from paceline.policies.policy import Policy
     from paceline.policies.primal_dual import PrimalDual
     from paceline.policies.suak import SUAK
+    from paceline.policies.thompson import ThompsonPacer
     from paceline.policies.ucb_simplex import UCBSimplex
     from paceline.policies.uniform import Uniform
     from paceline.problem import Problem
@@ -27,15 +29,17 @@ __version__ = "0.1.0"
 _HOMES = {
     "paceline.distributions": ("Bernoulli", "Beta", "Constant", "Empirical"),
     "paceline.errors": ("InvalidValue", "PacelineError", "UnknownName", "UnknownParameter", "UnreadableFile"),
-    "paceline.lab": ("paper", "theory"),
+    "paceline.lab": ("paper", "problems", "theory"),
     "paceline.lab.results": ("Results", "Run"),
     "paceline.lab.run": ("simulate",),
     "paceline.optimum": ("Optimum",),
     "paceline.policies.one_phase": ("OnePhase",),
+    "paceline.policies.optimistic": ("OptimisticPacer",),
     "paceline.policies.oracle": ("Oracle",),
     "paceline.policies.policy": ("Policy",),
     "paceline.policies.primal_dual": ("PrimalDual",),
     "paceline.policies.suak": ("SUAK",),
+    "paceline.policies.thompson": ("ThompsonPacer",),
     "paceline.policies.ucb_simplex": ("UCBSimplex",),
     "paceline.policies.uniform": ("Uniform",),
     "paceline.problem": ("Problem",),
@@ -50,6 +54,7 @@ __all__ = [
     "Empirical",
     "InvalidValue",
     "OnePhase",
+    "OptimisticPacer",
     "Optimum",
     "Oracle",
     "PacelineError",
@@ -58,12 +63,14 @@ __all__ = [
     "Problem",
     "Results",
     "Run",
+    "ThompsonPacer",
     "UCBSimplex",
     "Uniform",
     "UnknownName",
     "UnknownParameter",
     "UnreadableFile",
     "paper",
+    "problems",
     "simulate",
     "theory",
 ]

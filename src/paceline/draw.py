@@ -25,6 +25,8 @@ FIRST_WEYL = np.uint64(0x9E3779B97F4A7C15)
 SECOND_WEYL = np.uint64(0xBB67AE8584CAA73B)
 HALF_STEP = 2.0**-53
 SHIFT = np.uint64(12)
+HALF = np.uint64(32)
+LOW_HALF = np.uint64(0xFFFFFFFF)
 
 
 @kernel
@@ -80,3 +82,9 @@ def beta_below_one(a: float, b: float, low: float, high: float, u: float, v: flo
     if (a + b) * (math.log((a + b) / (b + odds)) + logit) - 1.3862943611198906 < math.log(z):
         return -1.0
     return odds / (b + odds)
+
+
+@kernel
+def half_uniforms(word: Word) -> tuple[float, float]:
+    """Two numbers in (0, 1) from the halves of a word, each the middle of one of 2**32 equal cells."""
+    return (float(word >> HALF) + 0.5) * 2.0**-32, (float(word & LOW_HALF) + 0.5) * 2.0**-32

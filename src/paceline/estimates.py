@@ -1,4 +1,4 @@
-"""What is known of the arms: counts, sums, means and the width of confidence intervals."""
+"""What is known of the arms: counts, sums, squares, means and the width of confidence intervals."""
 
 import math
 from typing import NamedTuple
@@ -21,6 +21,8 @@ class Estimates(NamedTuple):
     pulls: npt.NDArray[np.int64]
     reward_sum: Floats
     cost_sum: Floats
+    reward_squares: Floats
+    cost_squares: Floats
     reward_mean: Floats
     cost_mean: Floats
     width: Floats  # 1 / sqrt(pulls): a radius sqrt(x / pulls) is sqrt(x) * width
@@ -32,6 +34,8 @@ def no_estimates(arms: int) -> Estimates:
         pulls=np.zeros(arms, np.int64),
         reward_sum=np.zeros(arms),
         cost_sum=np.zeros(arms),
+        reward_squares=np.zeros(arms),
+        cost_squares=np.zeros(arms),
         reward_mean=np.zeros(arms),
         cost_mean=np.zeros(arms),
         width=np.full(arms, math.inf),
@@ -44,6 +48,8 @@ def observe(arms: Estimates, arm: int, reward: float, cost: float) -> None:
     arms.pulls[arm] += 1
     arms.reward_sum[arm] += reward
     arms.cost_sum[arm] += cost
+    arms.reward_squares[arm] += reward * reward
+    arms.cost_squares[arm] += cost * cost
     pulls = arms.pulls[arm]
     arms.reward_mean[arm] = arms.reward_sum[arm] / pulls
     arms.cost_mean[arm] = arms.cost_sum[arm] / pulls
@@ -63,6 +69,12 @@ def first_unpulled(arms: Estimates) -> int:
 def mean_cost(arms: Estimates, arm: int) -> float:
     """Empirical mean cost; the null arm, numbered after the last, costs nothing."""
     return arms.cost_mean[arm] if arm < arms.pulls.size else 0.0
+
+
+@kernel
+def variance(sum_of_squares: float, mean: float, pulls: int) -> float:
+    """Empirical variance, 0 for an arm never pulled; rounding cannot make it negative."""
+    return max(sum_of_squares / pulls - mean * mean, 0.0) if pulls > 0 else 0.0
 
 
 @kernel

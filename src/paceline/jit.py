@@ -11,7 +11,7 @@ serving stale machine code. `bind` therefore writes a digest of every kernel sou
 import hashlib
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -41,14 +41,14 @@ def kernel(function: Function) -> Function:
     return cast(Function, numba.njit(function, forceinline=True, **OPTIONS))
 
 
-def plain(function: Function) -> Function:
+def plain(function: Any) -> Any:
     """The Python function behind a kernel, for a single call that is not worth a compilation.
 
     >>> from paceline.optimum import best_mix
     >>> plain(best_mix).__name__
     'best_mix'
     """
-    return cast(Function, getattr(function, "py_func", function))
+    return getattr(function, "py_func", function)
 
 
 @cache
@@ -79,8 +79,8 @@ def bind(template: Function, name: str, **functions: Callable[..., Any]) -> Func
     be written the loop is compiled anew in each process.
     """
     bound = plain(graft(template, **functions))
-    own_sources = "".join(source(plain(function)) for function in functions.values())
-    digest = hashlib.sha256(f"{package_digest()}{name}{own_sources}".encode()).hexdigest()[:16]
+    texts = sorted(outside_sources(functions.values()))
+    digest = hashlib.sha256("\0".join([package_digest(), name, *texts]).encode()).hexdigest()[:16]
     bound.__qualname__ = f"{template.__name__}_{digest}"
     if not is_on():
         return cast(Function, wrapping_integers(bound))
@@ -90,8 +90,22 @@ def bind(template: Function, name: str, **functions: Callable[..., Any]) -> Func
         return cast(Function, numba.njit(bound, **OPTIONS))
 
 
+def outside_sources(functions: Iterable[Callable[..., Any]]) -> set[str]:
+    """The files outside this package that the functions come from, and those of all functions that they call."""
+    waiting, seen, texts = [plain(function) for function in functions], set[Any](), set[str]()
+    while waiting:
+        function = waiting.pop()
+        if function in seen or function.__module__.partition(".")[0] == __package__:
+            continue
+        seen.add(function)
+        texts.add(source(function))
+        called = (plain(function.__globals__.get(name)) for name in function.__code__.co_names)
+        waiting += [other for other in called if isinstance(other, types.FunctionType)]
+    return texts
+
+
 def source(function: Callable[..., Any]) -> str:
-    """The text of the file that defines a function: a policy outside the package changes with its own file."""
+    """The text of the file that defines a function."""
     try:
         return Path(inspect.getfile(function)).read_text(encoding="utf-8")
     except (OSError, TypeError):  # typed at a prompt: its own code is all there is

@@ -87,15 +87,13 @@ def outcome(world: World, seed: Word, stream: Word, arm: int, count: int) -> tup
     One random block serves both in the common case; a rejected Beta attempt takes its two words of the next block.
     """
     pull, lane = np.uint64(count), np.uint64(arm)
-    first, second, third, fourth = block(seed, stream, pull, lane, OUTCOME, np.uint64(0))
-    if world.coupled:
-        third, fourth = first, second
-    reward = sample(world, REWARD, arm, uniform(first), uniform(second))
-    cost = sample(world, COST, arm, uniform(third), uniform(fourth))
+    reward, cost = -1.0, -1.0
     attempt = np.uint64(0)
     while reward < 0.0 or cost < 0.0:
-        attempt += np.uint64(1)
         first, second, third, fourth = block(seed, stream, pull, lane, OUTCOME, attempt)
+        attempt += np.uint64(1)
+        if world.coupled:
+            third, fourth = first, second
         if reward < 0.0:
             reward = sample(world, REWARD, arm, uniform(first), uniform(second))
         if cost < 0.0:
@@ -105,17 +103,19 @@ def outcome(world: World, seed: Word, stream: Word, arm: int, count: int) -> tup
 
 @kernel
 def sample(world: World, side: int, arm: int, u: float, v: float) -> float:
-    """One attempt at a draw from two uniforms; -1 when rejected."""
+    """One attempt at a draw from two uniforms; -1 when rejected. It grows with u, which is what couples draws."""
     kind = world.kind[side, arm]
     shape = world.shape[side, arm]
     if kind == BOUNDED_BETA:
         density = BetaDensity(shape[0], shape[1], shape[2], shape[3])
         return strip_sample(density, world.strips, world.start[side, arm], world.entries[side, arm], u, v)
     if kind == BERNOULLI:
-        return 1.0 if u < shape[0] else 0.0
+        return 1.0 if u > 1.0 - shape[0] else 0.0
     if kind == UNBOUNDED_BETA:
-        value = beta_below_one(shape[0], shape[1], shape[2], shape[3], u, v)
-        return 1.0 - value if shape[4] == 1.0 and value >= 0.0 else value
+        if shape[4] == 0.0:
+            return beta_below_one(shape[0], shape[1], shape[2], shape[3], u, v)
+        value = beta_below_one(shape[0], shape[1], shape[2], shape[3], 1.0 - u, v)
+        return 1.0 - value if value >= 0.0 else value
     if kind == EMPIRICAL:
         return float(world.observed[world.start[side, arm] + int(u * world.entries[side, arm])])
     return float(shape[0])

@@ -7,7 +7,7 @@ from pathlib import Path
 SUMMARY = "run the paper's two experiments and check its claims"
 DESCRIPTION = """\
 Run the paper's two experiments at full scale, behind the guard, for SUAK, One Phase (OPS), Primal Dual (PDS) and UCB
-Simplex (USS):
+Simplex (USS), and beside them for the Thompson pacer, which the paper does not have:
 
   Figure 1: 3 arms, 10 trials of 500,000 rounds
   Figure 2: 8 arms, 10 trials of 2,500,000 rounds
@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run, draw, report."""
     from paceline.lab import reproduce
+    from paceline.lab.claims import times_less
 
     reproduce.check_scale(options.rounds, options.trials, options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -49,6 +50,7 @@ def run(options: argparse.Namespace) -> None:
     for result in done:
         print(f"\n{result.experiment.title}, {result.results.trials} trials of {result.results.rounds[-1]:,} rounds\n")
         print(result.results.table())
+        print(f"\n{times_less(result.results.runs)}")
     print()
     print(reproduce.claims_table(claim for result in done for claim in result.claims))
     print(f"\nWritten to {options.out}: {', '.join(sorted(path.name for path in options.out.iterdir()))}")

@@ -10,12 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, MultipleLocator, NullFormatter
 
 from paceline import checks
 from paceline.errors import InvalidValue
+from paceline.lab.bootstrap import FLOOR, log_means, three_digits
+from paceline.lab.scores import final_causes
 
 if TYPE_CHECKING:
+    from paceline.lab.arena import Arena
     from paceline.lab.results import Results, Run
 
 STYLE: dict[Any, Any] = {
@@ -119,12 +122,14 @@ def paper_figure(
     runs: "Mapping[str, Run]",
     variants: "Mapping[str, Run]",
     zoom: tuple[str, ...],
+    extra: "Run",
     title: str,
     path: str | os.PathLike[str],
 ) -> None:
     """The paper's panels: regret, regret of the runs in ``zoom``, skips, c minus average cost.
 
-    ``variants`` maps a label of ``runs`` to a run of the same policy with another constant; it is dashed.
+    ``variants`` maps a label of ``runs`` to a run of the same policy with another constant; it is dashed. ``extra``
+    is a run that the paper does not have; it is a black line in every panel.
     """
     colours = dict(zip(runs, COLOURS, strict=False))
     layout = (
@@ -142,6 +147,7 @@ def paper_figure(
                 if label in variants and quantity == "regret" and (zoomed or label not in zoom):
                     line(axes, variants[label], values_of(variants[label]), colours[label], dashed=True)
                 line(axes, runs[label], values_of(runs[label]), colours[label])
+            line(axes, extra, values_of(extra), "#000000")
             axes.set_title(name)
             finish(axes)
         settle_slack(panels[3], [runs[label] for label in runs])
@@ -149,7 +155,7 @@ def paper_figure(
         for axes in panels:
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
                 named.setdefault(label, handle)
-        ordered = [label for label in (*runs, *(run.label for run in variants.values())) if label in named]
+        ordered = [label for label in (*runs, *(run.label for run in variants.values()), extra.label) if label in named]
         figure.legend([named[label] for label in ordered], ordered, loc="outside lower center", ncols=len(ordered))
         figure.suptitle(title, x=0.005, ha="left", fontsize=10)
         save(figure, path)
@@ -160,3 +166,81 @@ def settle_slack(axes: Axes, runs: "list[Run]") -> None:
     settled = [(run.problem.budget - run.spent / run.rounds).mean(axis=0)[len(run.rounds) // 8 :] for run in runs]
     top = max(float(curve.max()) for curve in settled)
     axes.set_ylim(-0.08 * top, 1.6 * top)
+
+
+# Greys: colours stand for policies.
+CAUSES = {"wrong_arms": ("wrong arms", "#4d4d4d"), "idle": ("idle", "#9a9a9a"), "unspent": ("unspent", "#d6d6d6")}
+
+
+def arena_figure(arena: "Arena", path: str | os.PathLike[str] | None = None) -> Figure:
+    """Steady regret in units of the limit: by round, by cause, and its spread over trials and problems."""
+    with mpl.rc_context(STYLE):
+        longest = max(map(len, arena.labels))
+        figure = Figure(figsize=(11.5 + 0.07 * longest, 2.1 + 0.3 * max(len(arena.labels), 6)))
+        by_round, by_cause, spread = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
+        draw_ratios(by_round, arena)
+        draw_causes(by_cause, arena)
+        draw_spread(spread, arena)
+        spread.sharey(by_cause)
+        by_cause.set_yticks(range(len(arena.labels)), arena.labels)
+        by_cause.invert_yaxis()
+        spread.tick_params(labelleft=False)
+        for axes in (by_cause, spread):
+            axes.grid(visible=False, axis="y")
+            axes.tick_params(axis="y", length=0)
+            axes.spines["left"].set_visible(False)
+        handles, names = by_round.get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=max(1, min(len(names), 160 // (longest + 8))))
+        note = "steady regret; the limit is a yardstick for long runs, not a bound"
+        figure.suptitle(f"{arena.title}: {arena.size} ({note})", x=0.005, ha="left", fontsize=10)
+        if path is not None:
+            save(figure, path)
+    return figure
+
+
+def draw_ratios(axes: Axes, arena: "Arena") -> None:
+    """Geometric mean over problems of mean steady regret / limit, the limit being that of the round."""
+    for number, label in enumerate(arena.labels):
+        regret = np.stack([res[label].steady_regret.T for res in arena.results])
+        ratios = np.exp((log_means(regret) - np.log(arena.limits)).mean(axis=0))
+        again, colour = divmod(number, len(COLOURS))
+        axes.plot(arena.rounds, ratios, ("-", "--", "-.")[again % 3], color=COLOURS[colour], label=label)
+    axes.axhline(1.0, color="#555555", linewidth=1, linestyle=":", label="the limit")
+    axes.set(xscale="log", yscale="log", xlabel="Round", title="Regret / limit, geometric mean over problems")
+    axes.margins(x=0)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def draw_causes(axes: Axes, arena: "Arena") -> None:
+    """What the regret of each policy is made of, and at the end of its bar how many limits it is."""
+    causes = [final_causes(arena.results, label, arena.limits[:, -1]) for label in arena.labels]
+    totals = np.array([sum(parts.values()) for parts in causes])
+    left = np.zeros(len(causes))
+    for cause, (name, grey) in CAUSES.items():
+        shares = 100.0 * np.array([parts[cause] for parts in causes]) / np.maximum(totals, np.finfo(float).tiny)
+        axes.barh(range(len(causes)), shares, left=left, height=0.62, color=grey, label=name)
+        left += shares
+    for place, total in enumerate(totals):
+        axes.text(102, place, three_digits(float(total)), va="center")
+    axes.text(102, -0.62, "× limit", va="center", color="#555555")
+    axes.set(xlim=(0, 122), xticks=range(0, 101, 25), xlabel="% of the regret", title="Where it comes from")
+    axes.spines["bottom"].set_bounds(0, 100)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.42, -0.14), ncols=3)
+
+
+def draw_spread(axes: Axes, arena: "Arena") -> None:
+    """Regret / limit of every trial on every problem at the last round; the line is the median."""
+    for place, label in enumerate(arena.labels):
+        ends = np.stack([res[label].steady_regret[:, -1] for res in arena.results])
+        ratios = np.log10(np.maximum(ends, FLOOR) / arena.limits[:, -1:]).ravel()
+        colour = COLOURS[place % len(COLOURS)]
+        violin: Any = axes.violinplot(ratios, [place], orientation="horizontal", widths=0.8, showextrema=False)
+        violin["bodies"][0].set(facecolor=colour, alpha=0.45, linewidth=0)
+        axes.scatter(ratios, np.full(ratios.size, place), s=5, color=colour, alpha=0.6, linewidth=0)
+        axes.plot([np.median(ratios)] * 2, [place - 0.32, place + 0.32], color=colour)
+    axes.axvline(0.0, color="#555555", linewidth=1, linestyle=":")
+    axes.xaxis.set_major_locator(MultipleLocator(1.0))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda power, _: short(10.0**power)))
+    axes.set(xlabel="Regret / limit of a trial", title="Its spread over trials")

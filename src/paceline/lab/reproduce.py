@@ -10,7 +10,7 @@ from pathlib import Path
 
 from paceline import checks
 from paceline.lab import paper
-from paceline.lab.claims import CLAIMS, OPS, OPS_TWO, PDS, SUAK, SUAK_FEWEST, USS, USS_FIVE, Claim
+from paceline.lab.claims import CLAIMS, OPS, OPS_TWO, OURS, PDS, SUAK, SUAK_FEWEST, USS, USS_FIVE, Claim, times_less
 from paceline.lab.results import Results
 from paceline.lab.run import simulate
 from paceline.lab.table import Table, mean_and_error
@@ -18,6 +18,7 @@ from paceline.policies import suak
 from paceline.policies.one_phase import OnePhase
 from paceline.policies.policy import Policy
 from paceline.policies.primal_dual import PrimalDual
+from paceline.policies.thompson import ThompsonPacer
 from paceline.policies.ucb_simplex import UCBSimplex
 from paceline.problem import Problem
 
@@ -47,6 +48,7 @@ POLICIES: dict[str, Policy] = {
     OPS_TWO: OnePhase(a=2),
     USS_FIVE: UCBSimplex(lam=5),
     SUAK_FEWEST: suak.SUAK(order="fewest"),
+    OURS: ThompsonPacer(),
 }
 PAPER = (SUAK, OPS, PDS, USS)
 VARIANTS = {OPS: OPS_TWO, USS: USS_FIVE}
@@ -100,6 +102,7 @@ def draw(reproduction: Reproduction, folder: Path) -> Path:
         {label: results[label] for label in PAPER},
         {label: results[variant] for label, variant in VARIANTS.items()},
         (SUAK, OPS),
+        results[OURS],
         f"{experiment.title}, {results.trials} trials; bands: one standard deviation; dashed: another constant",
         path,
     )
@@ -156,6 +159,8 @@ def write_report(reproductions: Iterable[Reproduction], folder: Path) -> None:
             f"![Figure {experiment.figure}](figure{experiment.figure}.png)",
             "",
             results.table().to_markdown(),
+            "",
+            times_less(results.runs),
             "",
             "Pseudo-regret by its causes (they add up to it; without the luck of costs, to steady regret):",
             "",

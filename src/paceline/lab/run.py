@@ -85,8 +85,8 @@ def checkpoint_rounds(rounds: int, checkpoints: int | Sequence[int]) -> Ints:
 
 def simulate(
     problem: Problem,
-    policies: PoliciesLike,
-    rounds: int,
+    policies: PoliciesLike = "thompson",
+    rounds: int = 100_000,
     trials: int = 10,
     seed: int = 0,
     checkpoints: int | Sequence[int] = 200,

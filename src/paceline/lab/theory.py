@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
+from paceline.distributions import Empirical
 from paceline.lab.divergence import divergence
 from paceline.problem import Problem
 
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+ROUNDING = 1e-12  # a gap below this is 0 but for rounding
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,7 +34,7 @@ def limit(problem: Problem, rounds: int) -> float:
     (10.3, 207.6)
     """
     gaps = problem.optimum.gaps
-    effort = sum(gaps[arm] / least_divergence(problem, arm) for arm in range(problem.arms) if gaps[arm] > 0.0)
+    effort = sum(gaps[arm] / least_divergence(problem, arm) for arm in range(problem.arms) if gaps[arm] > ROUNDING)
     return math.log(checks.rounds("rounds", rounds)) * float(effort)
 
 
@@ -46,10 +48,14 @@ def least_divergence(problem: Problem, arm: int) -> float:
 
     if best.price == 0.0 or cost.variance == 0.0:
         return total(cost.mean)
-    low, high = 0.0, cost.mean
+    # Means that the two families can have; at the ends the divergence is infinite.
+    low = min(cost.values) if isinstance(cost, Empirical) else 0.0
+    highest_reward = max(reward.values) if isinstance(reward, Empirical) else 1.0
+    high = min(cost.mean, (highest_reward - best.level) / best.price)
+    if high <= low:
+        return math.inf
     for _ in range(100):
         left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        # Where both are infinite the reward would have to exceed 1: the cost must be lower.
         if total(left) <= total(right):
             high = right
         else:
@@ -105,13 +111,12 @@ def suak_bound(problem: Problem, rounds: int) -> SuakBound:
     c, value = problem.budget, problem.optimum.value
     deltas = np.abs(problem.cost_means - c)
     smallest = float(deltas.min())
+    gaps = smallest_base_gaps(problem)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = 432.0 * ((deltas + 1.0) / deltas) ** 2 * log_rounds / np.float64(smallest) / gaps**2
+    # An arm in no other base is in no wrong one; but the theorem says nothing where a mean cost is the budget.
+    base_pulls = np.where(np.isinf(gaps), 0.0, each) if smallest > 0.0 else np.full(problem.arms, math.inf)
     with np.errstate(divide="ignore"):
-        base_pulls = (
-            432.0
-            * ((deltas + 1.0) / deltas) ** 2
-            * log_rounds
-            / (np.float64(smallest) * smallest_base_gaps(problem) ** 2)
-        )
         inverse_square = float(np.float64(1.0) / smallest**2)
         dearer = problem.cost_means > c
         return SuakBound(

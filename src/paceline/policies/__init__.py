@@ -4,15 +4,18 @@ from collections.abc import Mapping, Sequence
 
 from paceline.errors import InvalidValue, UnknownName
 from paceline.policies.one_phase import OnePhase
+from paceline.policies.optimistic import OptimisticPacer
 from paceline.policies.oracle import Oracle
 from paceline.policies.policy import Policy
 from paceline.policies.primal_dual import PrimalDual
 from paceline.policies.suak import SUAK
+from paceline.policies.thompson import ThompsonPacer
 from paceline.policies.ucb_simplex import UCBSimplex
 from paceline.policies.uniform import Uniform
 
 POLICIES: dict[str, type[Policy]] = {
-    policy.name: policy for policy in (SUAK, OnePhase, PrimalDual, UCBSimplex, Uniform, Oracle)
+    policy.name: policy
+    for policy in (ThompsonPacer, OptimisticPacer, SUAK, OnePhase, PrimalDual, UCBSimplex, Uniform, Oracle)
 }
 
 

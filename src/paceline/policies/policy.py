@@ -91,9 +91,9 @@ class Policy:
         """The numbers that the policy's functions get: a NamedTuple of its own."""
         raise NotImplementedError
 
-    def table_size(self, arms: int) -> int:
-        """How many floats of memory the policy wants besides its record."""
-        return 0
+    def new_table(self, arms: int) -> npt.NDArray[np.float64]:
+        """The floats that the policy wants to remember besides its record, as they are before the first round."""
+        return np.zeros(0)
 
     def new_state(self, setting: Setting, seed: int, stream: int) -> State:
         """The state before the first round."""
@@ -101,7 +101,7 @@ class Policy:
             clock=new_clock(setting.budget, seed, stream),
             arms=no_estimates(setting.arms),
             memory=np.zeros(1, self.memory)[0],
-            table=np.zeros(self.table_size(setting.arms)),
+            table=self.new_table(setting.arms),
             scratch=Scratch(np.zeros(setting.arms), np.zeros(setting.arms)),
         )
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from paceline.estimates import lower, upper
 from paceline.jit import kernel
@@ -137,5 +138,5 @@ class PrimalDual(WithHorizon):
     choose = staticmethod(choose)
     learn = staticmethod(learn)
 
-    def table_size(self, arms: int) -> int:
-        return arms
+    def new_table(self, arms: int) -> npt.NDArray[np.float64]:
+        return np.zeros(arms)

@@ -4,6 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from paceline import checks
 from paceline.estimates import first_unpulled
 from paceline.jit import kernel
@@ -88,5 +91,5 @@ class UCBSimplex(Policy):
     def params(self, setting: Setting) -> tuple[Any, ...]:
         return Params(self.lam * math.sqrt(2.0))
 
-    def table_size(self, arms: int) -> int:
-        return 2 * (arms + 1) ** 2
+    def new_table(self, arms: int) -> npt.NDArray[np.float64]:
+        return np.zeros(2 * (arms + 1) ** 2)

@@ -1,0 +1,116 @@
+"""``paceline compare``: policies against each other on families of random problems."""
+
+import argparse
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from paceline.policies.policy import Policy
+
+KINDS = ("beta", "bernoulli", "mixed")
+POLICIES = ("thompson", "optimistic", "suak", "one-phase", "ucb-simplex", "uniform")
+
+SUMMARY = "compare policies on families of random problems"
+DESCRIPTION = """\
+Play policies on families of random problems, all with the same random numbers, behind the guard, and hold their steady
+regret against the limit of each problem and against each other.
+
+  paceline compare
+  paceline compare beta rare --policies thompson,suak,one-phase:a=2 --rounds 100000
+
+Writes compare-KIND.png and compare-KIND.npz (the raw totals) for each kind, compare.md and compare.json, and prints the
+tables. The default takes about a minute.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of this command."""
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"kinds of problems (default: {' '.join(KINDS)})")
+    parser.add_argument(
+        "--policies",
+        metavar="NAME[,NAME...]",
+        help="policies, with parameters as in one-phase:a=2 or suak:order=fewest:horizon=1000 "
+        f"(default: {','.join(POLICIES)}, those there are)",
+    )
+    parser.add_argument(
+        "--problems", type=int, default=12, metavar="N", help="problems of a kind (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=50_000, metavar="N", help="rounds of a trial (default: %(default)s)"
+    )
+    parser.add_argument("--trials", type=int, default=8, metavar="N", help="trials on a problem (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all random numbers (default: 0)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("paceline-compare"),
+        metavar="DIR",
+        help="folder to write to (default: %(default)s)",
+    )
+    parser.add_argument("--list", action="store_true", help="list the kinds of problems and stop")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Compare, draw, report."""
+    from paceline.lab import problems
+    from paceline.lab.arena import check_scale, compare
+    from paceline.lab.comparison import write_report
+
+    if options.list:
+        for name, says in problems.KINDS.items():
+            print(f"{name:<14}{says}")
+        return
+    kinds = [problems.check_kind(kind) for kind in dict.fromkeys(options.kinds or KINDS)]
+    chosen = policies_of(options.policies)
+    scale = {name: getattr(options, name) for name in ("problems", "rounds", "trials", "seed")}
+    check_scale(**scale)
+    options.out.mkdir(parents=True, exist_ok=True)
+    arenas = []
+    for kind in kinds:
+        print(f"{kind}: {problems.KINDS[kind]}", file=sys.stderr)
+        arena = compare(kind, chosen, **scale, progress=True)
+        arena.save(options.out / f"compare-{kind}.npz")
+        arena.plot(options.out / f"compare-{kind}.png")
+        arenas.append(arena)
+    write_report(arenas, options.out)
+    for arena in arenas:
+        print(f"{arena.title}: {arena.size}\n\n{arena.table()}\n\n{arena.by_problem()}\n")
+    print(f"Written to {options.out}: {', '.join(sorted(path.name for path in options.out.iterdir()))}")
+
+
+def policies_of(text: str | None) -> "dict[str, Policy]":
+    """The policies in "suak,one-phase:a=2", by the text of each; without a text the default ones."""
+    from paceline.policies import POLICIES as KNOWN
+    from paceline.policies import labelled
+
+    entries = [name for name in POLICIES if name in KNOWN] if text is None else text.split(",")
+    return labelled([{entry: policy_of(entry)} for entry in (entry.strip() for entry in entries)])
+
+
+def policy_of(entry: str) -> "Policy":
+    """The policy in "name" or "name:parameter=value:parameter=value"; a value that is no number is a word."""
+    from paceline.errors import InvalidValue
+    from paceline.policies import named
+
+    name, *settings = entry.split(":")
+    parameters: dict[str, object] = {}
+    for setting in settings:
+        parameter, _, value = setting.partition("=")
+        if not (parameter and value):
+            raise InvalidValue(f"a parameter of {name} must be given as in {name}:name=value, got {setting!r}")
+        parameters[parameter] = number_or_word(value)
+    return named(name, **parameters)
+
+
+def number_or_word(text: str) -> int | float | str:
+    """The number that a text spells, or the text.
+
+    >>> number_or_word("2"), number_or_word("1e-3"), number_or_word("fewest")
+    (2, 0.001, 'fewest')
+    """
+    for number in (int, float):
+        with suppress(ValueError):
+            return number(text)
+    return text

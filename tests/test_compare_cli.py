@@ -1,0 +1,143 @@
+"""``paceline compare``, as a user meets it."""
+
+import json
+import os
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import paceline as pl
+from paceline.cli.compare import policies_of
+from paceline.lab.arena import Arena
+from paceline.policies import POLICIES
+
+SCRIPT = Path(sysconfig.get_path("scripts")) / "paceline"
+TINY = ("--problems", 2, "--rounds", 300, "--trials", 2)
+
+
+def call(*arguments: object, **keywords: object) -> subprocess.CompletedProcess[str]:
+    """Run ``paceline compare`` to its end."""
+    settings = {"capture_output": True, "text": True, "timeout": 120, "env": os.environ | {"COLUMNS": "80"}, **keywords}
+    return subprocess.run([str(SCRIPT), "compare", *map(str, arguments)], check=False, **settings)
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """Two kinds, three policies, one of them twice."""
+    folder = tmp_path_factory.mktemp("compared") / "new" / "out"
+    policies = "suak,one-phase,one-phase:a=2"
+    return folder, call("mixed", "rare", "--policies", policies, *TINY, "--seed", 3, "--out", folder)
+
+
+def test_writes_figures_totals_and_reports(compared):
+    folder, done = compared
+    assert done.returncode == 0, done.stderr
+    names = {f"compare-{kind}.{ending}" for kind in ("mixed", "rare") for ending in ("png", "npz")}
+    assert {path.name for path in folder.iterdir()} == names | {"compare.md", "compare.json"}
+    assert (folder / "compare-rare.png").read_bytes().startswith(b"\x89PNG")
+    assert f"Written to {folder}: compare-mixed.npz" in done.stdout
+
+
+def test_prints_the_tables_of_each_kind(compared):
+    folder, done = compared
+    text = (folder / "compare.md").read_text(encoding="utf-8")
+    for kind in ("mixed", "rare"):
+        arena = Arena.load(folder / f"compare-{kind}.npz")
+        assert arena.labels == ("suak", "one-phase", "one-phase:a=2")
+        assert list(arena.problems) == pl.problems.family(kind, 2, seed=3)
+        assert (
+            f"{kind}: 2 problems, 2 trials of 300 rounds, seed 3\n\n{arena.table()}\n\n{arena.by_problem()}"
+            in done.stdout
+        )
+        assert arena.table().to_markdown() in text
+        assert arena.by_problem().to_markdown() in text
+        assert f"(compare-{kind}.png)" in text
+    assert "yardstick" in text
+    assert "below 0.1 counts as 0.1" in text
+
+
+def test_reports_numbers_to_programs(compared):
+    folder, _ = compared
+    data = json.loads((folder / "compare.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
+    assert data["version"] == pl.__version__
+    assert list(data["kinds"]) == ["mixed", "rare"]
+    for kind, entry in data["kinds"].items():
+        arena = Arena.load(folder / f"compare-{kind}.npz")
+        assert (entry["rounds"], entry["trials"], entry["seed"], entry["reference"]) == (300, 2, 3, "suak")
+        for score in arena.scores():
+            found = entry["policies"][score.label]
+            assert found["ratio"]["value"] == score.ratio.value
+            assert (found["gain"]["low"], found["gain"]["high"]) == (score.gain.low, score.gain.high)
+            assert (found["won"], found["causes"]) == (score.won, score.causes)
+        for problem, found in zip(arena.problems, entry["problems"], strict=True):
+            assert pl.Problem.from_dict(found["problem"]) == problem
+            assert found["limit"] == pytest.approx(pl.theory.limit(problem, 300))
+    assert entry["policies"]["one-phase:a=2"]["policy"] == "OnePhase(a=2, horizon=None)"
+
+
+def test_the_same_twice(compared, tmp_path):
+    folder, _ = compared
+    again = call("rare", "--policies", "one-phase:a=2", *TINY, "--seed", 3, "--out", tmp_path)
+    assert again.returncode == 0, again.stderr
+    first = json.loads((folder / "compare.json").read_text(encoding="utf-8"))["kinds"]["rare"]["problems"]
+    second = json.loads((tmp_path / "compare.json").read_text(encoding="utf-8"))["kinds"]["rare"]["problems"]
+    for one, other in zip(first, second, strict=True):
+        assert one["steady_regret"]["one-phase:a=2"] == other["steady_regret"]["one-phase:a=2"]
+
+
+def test_default_policies_are_those_of_the_list_that_exist():
+    chosen = policies_of(None)
+    assert {"suak", "one-phase", "ucb-simplex", "uniform"} <= set(chosen)
+    assert set(chosen) <= set(POLICIES) - {"oracle", "primal-dual"}
+
+
+def test_parameters_of_policies():
+    assert policies_of("suak:order=fewest:horizon=1000, one-phase:a=2.5") == {
+        "suak:order=fewest:horizon=1000": pl.SUAK(order="fewest", horizon=1000),
+        "one-phase:a=2.5": pl.OnePhase(a=2.5),
+    }
+
+
+def test_list_of_kinds(tmp_path):
+    done = call("--list", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = [line.split(maxsplit=1) for line in done.stdout.splitlines()]
+    assert dict(lines) == pl.problems.KINDS
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_lists_the_options():
+    shown = call("--help").stdout
+    for option in ("KIND", "--policies", "--problems", "--rounds", "--trials", "--seed", "--out", "--list"):
+        assert option in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["gamma"], "kind of problems must be one of beta, bernoulli, .*, got 'gamma'"),
+        (["beta", "--policies", "sauk"], "policy must be one of .*, got 'sauk'"),
+        (["--policies", ""], "policy must be one of .*, got ''"),
+        (["--policies", "suak,suak"], "labels of policies must differ, got 'suak' twice"),
+        (["--policies", "one-phase:b=2"], "one-phase takes a, horizon; got b=2"),
+        (["--policies", "one-phase:a"], "a parameter of one-phase must be given as in .*, got 'a'"),
+        (["--policies", "one-phase:a=x"], "got 'x'"),
+        (["--problems", 0], "problems must be .*, got 0"),
+        (["--rounds", 1], "rounds must be .* from 2 to .*, got 1"),
+        (["--trials", 0], "trials must be .*, got 0"),
+        (["--seed", -1], "seed must be .*, got -1"),
+        (["--out", "taken"], "taken: File exists"),
+    ],
+    ids=lambda value: " ".join(map(str, value)) if isinstance(value, list) else "",
+)
+def test_wrong_input_is_one_line_and_nothing_is_begun(arguments, words, tmp_path):
+    import re
+
+    (tmp_path / "taken").write_text("a file", encoding="utf-8")
+    done = call(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert re.search(f"^paceline: error: .*{words}", line)
+    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
