@@ -7,6 +7,7 @@ import numpy as np
 import play
 import pytest
 
+from paceline.distributions import Bernoulli, Beta
 from paceline.policies.one_phase import OnePhase
 from paceline.policies.policy import GUARD
 from paceline.policies.primal_dual import MIX, ROUND_ROBIN, PrimalDual
@@ -17,7 +18,10 @@ ROUNDS = 4000
 PROBLEMS = {
     "paper, 3 arms": play.THREE_ARMS,
     "paper, 8 arms": play.EIGHT_ARMS,
-    "Bernoulli": Problem.bernoulli([0.3, 0.95, 0.6], [0.1, 0.9, 0.4], budget=0.5),
+    # Costs of 0 and 1 would bring exact ties between bases in the first rounds, where either answer is right.
+    "Bernoulli rewards": Problem(
+        [Bernoulli(mean) for mean in (0.3, 0.95, 0.6)], [Beta(mean) for mean in (0.1, 0.9, 0.4)], budget=0.5
+    ),
     "budget is not dyadic": Problem.beta([0.3, 0.8, 0.7], [0.1, 0.9, 0.5], budget=0.3),
     "case 1": Problem.beta([0.3, 0.6, 0.5], [0.05, 0.3, 0.6], budget=0.7),
     "case 2": Problem.beta([0.9, 0.5], [0.8, 0.7], budget=0.3),

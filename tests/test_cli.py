@@ -2,13 +2,13 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
+from interrupt import interrupted
 
 import paceline
 from paceline import cli
@@ -375,21 +375,10 @@ def test_wrong_usage_shows_usage(arguments, word, tmp_path):
 
 def test_interrupt_ends_reproduce_quietly(tmp_path):
     arguments = [str(SCRIPT), "reproduce", "--rounds", "1000000000", "--out", str(tmp_path)]
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT) as process:
-        try:
-            shown = b""
-            while b"%" not in shown:  # the bar appears when all is compiled and the trials begin
-                letter = process.stderr.read(1)
-                assert letter, f"ended before it began: {shown!r}"
-                shown += letter
-            process.send_signal(signal.SIGINT)
-            # The run itself would take an hour.
-            out, rest = process.communicate(timeout=30)
-        finally:
-            process.kill()
-    assert (process.returncode, out) == (130, b"")
-    assert b"Traceback" not in rest
-    assert rest.splitlines()[-1] == b"paceline: interrupted"
+    code, out, shown = interrupted(arguments, patience=30, env=ENVIRONMENT)  # the run itself would take an hour
+    assert (code, out) == (130, b"")
+    assert b"Traceback" not in shown
+    assert shown.splitlines()[-1] == b"paceline: interrupted"
 
 
 def test_head_sees_the_first_line_only():

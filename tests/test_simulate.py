@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 import tracemalloc
@@ -13,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from interrupt import interrupted
 
 import paceline as pl
 from paceline.lab import run as lab_run
@@ -458,19 +458,9 @@ PATIENCE = 20  # seconds; the run would take minutes, a stride is a fraction of 
 
 
 def test_interrupt_ends_a_long_run():
-    with subprocess.Popen([sys.executable, "-c", LONG_RUN], stderr=subprocess.PIPE) as process:
-        try:
-            shown = b""
-            while b"%" not in shown:  # the bar appears when all is compiled and the trials begin
-                letter = process.stderr.read(1)
-                assert letter, f"ended before it began: {shown!r}"
-                shown += letter
-            process.send_signal(signal.SIGINT)
-            _, rest = process.communicate(timeout=PATIENCE)
-        finally:
-            process.kill()
-    assert process.returncode == 1
-    assert rest.rstrip().endswith(b"stopped by hand")
+    code, _, shown = interrupted([sys.executable, "-c", LONG_RUN], PATIENCE)
+    assert code == 1
+    assert shown.rstrip().endswith(b"stopped by hand")
 
 
 def test_interrupt_while_trials_are_being_submitted_ends_those_already_running():

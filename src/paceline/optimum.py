@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 def best_mix(rewards: Floats, costs: Floats, rate: float) -> tuple[int, int, float]:
     """The best base at ``rate``: (dear arm, cheap arm, weight of the dear arm); the null arm has number K.
 
-    A base of one arm comes back as (arm, arm, 1). Among arms of equal value the lower number wins.
+    A base of one arm comes back as (arm, arm, 1). Among arms of equal value the null arm wins, then the lower number.
 
     At a price per unit of cost, arm i is worth  mu_i - price * rho_i.  Take the best arm on either side of the rate,
     let the slope of the line through the two be the new price, and repeat until the pair stays. No arm of the new
@@ -28,12 +28,13 @@ def best_mix(rewards: Floats, costs: Floats, rate: float) -> tuple[int, int, flo
     once, each step one pass over the arms. Two to four steps are usual, for 8 arms as for 512.
     """
     arms = rewards.size
-    dear, cheap = -1, -1
-    dear_reward, dear_cost, cheap_reward, cheap_cost = 0.0, 0.0, 0.0, 0.0
+    cheap, cheap_reward, cheap_cost = arms, 0.0, 0.0
+    dear, dear_reward, dear_cost = -1, -math.inf, 0.0
     price = 0.0
     for _ in range(arms + 2):  # the bound matters only should rounding make two arms take turns
-        left, left_value = arms, 0.0
-        right, right_value = -1, -math.inf
+        # An arm makes way for a better one only: at a tie the pair must not go round in circles.
+        left, left_value = cheap, cheap_reward - price * cheap_cost
+        right, right_value = dear, dear_reward - price * dear_cost
         for i in range(arms):
             value = rewards[i] - price * costs[i]
             if costs[i] <= rate:
@@ -41,7 +42,9 @@ def best_mix(rewards: Floats, costs: Floats, rate: float) -> tuple[int, int, flo
                     left, left_value = i, value
             elif value > right_value:
                 right, right_value = i, value
-        if left == cheap and right == dear:
+        if left_value < 0.0:
+            left = arms
+        if left == cheap and right == dear and price > 0.0:
             break
         cheap, dear = left, right
         cheap_reward = rewards[cheap] if cheap < arms else 0.0
