@@ -9,7 +9,14 @@ WARM_UP = 30_000  # rounds per arm: all arms tried, SUAK classifies half of them
 
 
 def main() -> None:
-    for policy in (pl.SUAK(), pl.OnePhase(), pl.UCBSimplex(), pl.PrimalDual()):
+    for policy in (
+        pl.ThompsonPacer(),
+        pl.OptimisticPacer(),
+        pl.SUAK(),
+        pl.OnePhase(),
+        pl.UCBSimplex(),
+        pl.PrimalDual(),
+    ):
         plays = {arms: Play(spread_problem(arms), policy, 50_000_000) for arms in (64, 512)}
         for arms, play in plays.items():
             play.rounds(WARM_UP * (arms if policy.name == "suak" else 1))

@@ -78,6 +78,9 @@ class SuakBound:
     / delta_min^2, ``base_pulls`` 432 ((delta_i + 1) / delta_i)^2 L / (delta_min Delta_min,i^2) for each arm, in
     suboptimal bases, and ``omega`` the range of omega(t), from 2 delta_min / 9 to delta_min / (2 + delta_min - c).
 
+    The bound on the money unspent is for problems that use their budget; where the best arm is affordable (price 0)
+    money is left over, and costs nothing.
+
     delta_i = |rho_i - c|, and Delta_min,i is the least loss of a base with arm i that is not the optimal one. A base
     has one arm that costs at most c, or a dearer and a cheaper one (or the null arm). Where a delta or Delta is 0 the
     bound is infinite: the theorem assumes otherwise.
