@@ -22,12 +22,18 @@ class ShownProgress(Progress):
         self._lock = Lock()
         # In a log file a line every ten seconds is enough.
         pause = 0.1 if sys.stderr.isatty() else 10.0
-        self._bar = tqdm(total=total, unit=" rounds", unit_scale=True, smoothing=0.05, mininterval=pause)
+        # With any delay tqdm does not draw before it is fully made: an interrupt right after the first stroke would
+        # otherwise meet half a bar, and end in a traceback.
+        self._bar = tqdm(total=total, unit=" rounds", unit_scale=True, smoothing=0.05, mininterval=pause, delay=1e-12)
 
     def advance(self, rounds: int) -> None:
         """So many more rounds were played, in whichever thread."""
         with self._lock:
             self._bar.update(rounds)
+
+    def show(self) -> None:
+        """Draw the empty bar."""
+        self._bar.refresh()
 
     def close(self) -> None:
         """Leave the finished bar on the screen."""
@@ -42,6 +48,7 @@ def progress_bar(total: int, shown: bool) -> Iterator[Progress]:
         return
     bar = ShownProgress(total)
     try:
+        bar.show()
         yield bar
     finally:
         bar.close()
