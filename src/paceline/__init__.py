@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from paceline.distributions import Bernoulli, Beta, Constant, Empirical
     from paceline.errors import InvalidValue, PacelineError, UnknownName, UnknownParameter, UnreadableFile
     from paceline.lab import paper, problems, theory
+    from paceline.lab.arena import Arena, compare
     from paceline.lab.results import Results, Run
     from paceline.lab.run import simulate
     from paceline.optimum import Optimum
@@ -30,6 +31,7 @@ _HOMES = {
     "paceline.distributions": ("Bernoulli", "Beta", "Constant", "Empirical"),
     "paceline.errors": ("InvalidValue", "PacelineError", "UnknownName", "UnknownParameter", "UnreadableFile"),
     "paceline.lab": ("paper", "problems", "theory"),
+    "paceline.lab.arena": ("Arena", "compare"),
     "paceline.lab.results": ("Results", "Run"),
     "paceline.lab.run": ("simulate",),
     "paceline.optimum": ("Optimum",),
@@ -48,6 +50,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "SUAK",
+    "Arena",
     "Bernoulli",
     "Beta",
     "Constant",
@@ -69,6 +72,7 @@ __all__ = [
     "UnknownName",
     "UnknownParameter",
     "UnreadableFile",
+    "compare",
     "paper",
     "problems",
     "simulate",

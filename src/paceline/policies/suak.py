@@ -22,7 +22,7 @@ class Params(NamedTuple):
     """Numbers for the kernels."""
 
     order: int
-    log_horizon: float  # 0 for the anytime radius
+    log_horizon: float  # below 0 for the anytime radius
 
 
 MEMORY = np.dtype(
@@ -68,7 +68,7 @@ def choose(params: Params, state: State) -> tuple[int, int, int]:
 
     log_t = math.log(clock.t)
     root = math.sqrt(1.5 * log_t)
-    wide_root = math.sqrt(3.0 * (params.log_horizon if params.log_horizon > 0.0 else log_t))
+    wide_root = math.sqrt(3.0 * (params.log_horizon if params.log_horizon >= 0.0 else log_t))
     gap = math.inf  # LCB of the smallest cost gap
     clarity = math.inf  # above 0 when every arm is classified
     rewards, costs = state.scratch.rewards, state.scratch.costs
@@ -162,4 +162,4 @@ class SUAK(Policy):
             checks.rounds("horizon of suak", self.horizon)
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
-        return Params(ORDERS.index(self.order), 0.0 if self.horizon is None else math.log(self.horizon))
+        return Params(ORDERS.index(self.order), -1.0 if self.horizon is None else math.log(self.horizon))
