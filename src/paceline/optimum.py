@@ -20,7 +20,8 @@ Floats = npt.NDArray[np.float64]
 def best_mix(rewards: Floats, costs: Floats, rate: float) -> tuple[int, int, float]:
     """The best base at ``rate``: (dear arm, cheap arm, weight of the dear arm); the null arm has number K.
 
-    A base of one arm comes back as (arm, arm, 1). Among arms of equal value the null arm wins, then the lower number.
+    A base of one arm comes back as (arm, arm, 1). Where several bases are best it is one of them, always the same for
+    the same input; of twins the one with the lower number.
 
     At a price per unit of cost, arm i is worth  mu_i - price * rho_i.  Take the best arm on either side of the rate,
     let the slope of the line through the two be the new price, and repeat until the pair stays. No arm of the new
@@ -58,16 +59,18 @@ def best_mix(rewards: Floats, costs: Floats, rate: float) -> tuple[int, int, flo
     return dear, cheap, (rate - cheap_cost) / (dear_cost - cheap_cost)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Optimum:
     """The solution of the linear program and its dual.
 
-    ``value``  r*, the best expected reward per round. ``mix``    K + 1 weights, the null arm last. ``price``  lambda*
-    >= 0, what one more unit of budget per round would earn. ``level``  y* with  y* + lambda* c = r*:  what a round is
-    worth once its budget is paid for. ``gaps``   y* - mu_i + lambda* rho_i >= 0  for each arm: what a pull of it
-    loses; 0 for the arms of the mix. ``case``   1: the arm of highest reward is affordable; 2: one arm and the null
-    arm; 3: two arms (or one whose cost is
-               just the budget).
+    ``value``  r*, the best expected reward per round.
+    ``mix``    K + 1 weights, the null arm last.
+    ``price``  lambda* >= 0, what one more unit of budget per round would earn.
+    ``level``  y* with  y* + lambda* c = r*:  what a round is worth once its budget is paid for.
+    ``gaps``   y* - mu_i + lambda* rho_i >= 0  for each arm: what a pull of it loses; 0 for the arms of the mix.
+    ``case``   1: the arm of highest reward is affordable; 2: one arm and the null arm; 3: two arms, or one whose
+               cost is just the budget.
+    ``base``   the arms of the mix, the dearer first; number K is the null arm.
     """
 
     value: float
@@ -76,25 +79,15 @@ class Optimum:
     level: float
     gaps: Floats
     case: int
-
-    @property
-    def base(self) -> tuple[int, ...]:
-        """The arms of the mix, the dearer first; number K is the null arm.
-
-        >>> solve(np.array([0.45, 0.7, 0.8]), np.array([0.3, 0.75, 0.8]), 0.5).base
-        (2, 0)
-        """
-        return self._base
-
-    _base: tuple[int, ...] = ()
+    base: tuple[int, ...]
 
 
 def solve(rewards: Floats, costs: Floats, budget: float) -> Optimum:
     """The optimum of a problem with the given mean rewards and costs.
 
     >>> best = solve(np.array([0.45, 0.7, 0.8]), np.array([0.3, 0.75, 0.8]), 0.5)
-    >>> round(best.value, 12), round(best.price, 12), best.case
-    (0.59, 0.7, 3)
+    >>> round(best.value, 12), round(best.price, 12), best.case, best.base
+    (0.59, 0.7, 3, (2, 0))
     """
     arms = rewards.size
     with_null_rewards, with_null_costs = np.append(rewards, 0.0), np.append(costs, 0.0)

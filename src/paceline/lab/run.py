@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
 
@@ -65,7 +65,7 @@ def run_trial(trial: Trial, step: Callable[[int], None] | None = None) -> Totals
 
 def compile_first(trial: Trial) -> None:
     """Compile the loop of a policy by playing one round, in this thread alone: a race could corrupt numba's cache."""
-    run_trial(Trial(trial.problem, trial.policy, np.array([1]), trial.seed, trial.stream))
+    run_trial(replace(trial, checkpoints=np.array([1])))
 
 
 def checkpoint_rounds(rounds: int, checkpoints: int | Sequence[int]) -> Ints:

@@ -20,11 +20,14 @@ NOISE = 3.0  # a difference of so many standard errors is more than noise
 class Score:
     """One policy over all problems.
 
-    ``ratio``  geometric mean over problems of mean steady regret / limit. ``gain``  geometric mean of  mean steady
-    regret of the reference / that of this policy:  how many times less it loses. ``won``  problems on which its mean
-    steady regret is the lowest. ``better``, ``worse``  problems on which it beats the reference, or loses to it, by
-    more than 3 standard errors of the paired differences. ``min_headroom``  the smallest  c t - S_c(t)  of all rounds
-    of all runs: not below 0, or the promise was broken. ``causes``  steady regret / limit by cause, mean over problems.
+    ``ratio``            geometric mean over problems of  mean steady regret / limit.
+    ``gain``             the same of  mean steady regret of the reference / that of this policy:  how many times less it
+                         loses.
+    ``won``              problems on which its mean steady regret is the lowest.
+    ``better, worse``    problems on which it beats the reference, or loses to it, by more than 3 standard errors of the
+                         paired differences.
+    ``min_headroom``     the smallest  c t - S_c(t)  of all rounds of all runs: not below 0, or the promise was broken.
+    ``causes``           steady regret / limit by cause, mean over problems.
     """
 
     label: str

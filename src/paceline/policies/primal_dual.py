@@ -96,7 +96,7 @@ def learn(params: Params, state: State, arm: int, event: int, partner: int, rewa
     if memory.next_arm != 0:
         return
     bar = lowest_value(params, state)
-    if bar <= 0.0:  # no upper bound is below 0, so nothing can be told yet
+    if bar <= 0.0:  # no arm is sure to be worth anything yet, and an optimum without an arm is never below 0
         return
     memory.identified = 0
     for i in range(table.size):

@@ -127,10 +127,10 @@ class SUAK(Policy):
 
     Each round t, with n_i pulls of arm i, empirical means m_i and r_i (reward and cost), and e_i = sqrt(3 log t / n_i):
 
-    1. The classification account (cost S_p in N_p rounds) must hold  S_p + 1 <= c N_p,  else skip. 2. An arm with
-    |r_i - c| <= 7 sqrt(1.5 log t / n_i)  is unclassified: pull it, on the account. 3. Otherwise take the best base
-    (j, k) at rate c for rewards m_i + e_i and costs r_i - e_i, both cut to [0, 1]; j has
-       the larger mean cost. With  d = min_i |r_i - c| - sqrt(1.5 log t / n_i),  w = d / (2 + d - c)  and
+    1. The classification account (cost S_p in N_p rounds) must hold  S_p + 1 <= c N_p,  else skip.
+    2. An arm with  |r_i - c| <= 7 sqrt(1.5 log t / n_i)  is unclassified: pull it, on the account.
+    3. Otherwise take the best base (j, k) at rate c for rewards m_i + e_i and costs r_i - e_i, both cut to [0, 1];
+       j has the larger mean cost. With  d = min_i |r_i - c| - sqrt(1.5 log t / n_i),  w = d / (2 + d - c)  and
        b = h(t) - log t / w^2,  pull j with probability  (b - r_k) / (r_j - r_k)  cut to [w, 1 - w], else k.
 
     Reference: Elumar, Tekin, Yagan, "Bandits with Anytime Knapsacks", Algorithm 2.

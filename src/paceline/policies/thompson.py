@@ -116,10 +116,10 @@ class ThompsonPacer(Policy):
        d = c - mean cost of k and v the variance of its cost (see pacing.py); if k is the null arm, pull j.
 
     The belief has the variance of the data, not the worst case, and where the data look like zeros and ones the skew
-    of a Beta posterior (Cornish and Fisher's expansion). Tossing coins halves the exploration that only repeats
-    itself and the time of a round; it leaves the logarithmic rate as it is (Jin, Yang, Xiao, Xu, "Thompson sampling
-    with less exploration is fast and optimal", ICML 2023). Untried arms need no rule of their own: their belief
-    covers [0, 1].
+    of a Beta posterior (Cornish and Fisher's expansion). The coins save exploration that only repeats itself, and half
+    of the random numbers; for plain bandits such coins are known not to spoil the logarithmic rate (Jin, Yang, Xiao,
+    Xu, "Thompson sampling with less exploration is fast and optimal", ICML 2023). Untried arms need no rule of their
+    own: their belief covers [0, 1].
 
     Guarantee: the anytime constraint, by the guard, on every path. No horizon, no cost gap and nothing to tune. Its
     regret is measured, not proved: see docs/policies.md.
