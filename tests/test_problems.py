@@ -144,6 +144,7 @@ def test_every_kind_is_described_in_a_line():
         (pl.InvalidValue, "seed must be .*, got -1", ("beta", -1), {}),
         (pl.InvalidValue, "arms must be .* at least 2, got 1", ("beta", 0), {"arms": 1}),
         (pl.InvalidValue, r"budget of kind 'beta' must be in \(0, 1\], got 1.5", ("beta", 0), {"budget": 1.5}),
+        (pl.InvalidValue, r"shortfall must be in \(0, 1\], got 0", ("beta", 0), {"shortfall": 0}),
         (pl.InvalidValue, r"must be in \(0, 0.05\], got 0.1", ("small-budget", 0), {"budget": 0.1}),
         (pl.InvalidValue, "concentration of Beta must be .*, got -1.0", ("beta", 0), {"concentration": -1}),
         (
@@ -169,3 +170,12 @@ def test_what_cannot_be_drawn_is_refused(error, words, arguments, options):
 def test_a_family_has_members(size):
     with pytest.raises(pl.InvalidValue, match="size must be"):
         problems.family("beta", size)
+
+
+@pytest.mark.parametrize("kind", ["beta", "bernoulli", "mixed"])
+def test_a_smaller_shortfall_makes_a_closer_race(kind):
+    def typical_gap(shortfall: float) -> float:
+        family = problems.family(kind, 30, seed=8, shortfall=shortfall)
+        return float(np.median(np.concatenate([problem.optimum.gaps for problem in family])))
+
+    assert typical_gap(0.02) < typical_gap(0.1) < typical_gap(0.5)

@@ -43,6 +43,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials", type=int, default=8, metavar="N", help="trials on a problem (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all random numbers (default: 0)")
     parser.add_argument(
+        "--shortfall",
+        type=float,
+        default=0.1,
+        metavar="X",
+        help="how far arms fall behind the frontier of the kind, on average (default: %(default)s)",
+    )
+    parser.add_argument(
         "--out",
         type=Path,
         default=Path("paceline-compare"),
@@ -70,7 +77,7 @@ def run(options: argparse.Namespace) -> None:
     arenas = []
     for kind in kinds:
         print(f"{kind}: {problems.KINDS[kind]}", file=sys.stderr)
-        arena = compare(kind, chosen, **scale, progress=True)
+        arena = compare(kind, chosen, **scale, shortfall=options.shortfall, progress=True)
         arena.save(options.out / f"compare-{kind}.npz")
         arena.plot(options.out / f"compare-{kind}.png")
         arenas.append(arena)

@@ -19,7 +19,7 @@ from paceline.errors import InvalidValue, UnknownName, UnreadableFile
 from paceline.lab import problems as families
 from paceline.lab.progress import progress_bar
 from paceline.lab.results import Results
-from paceline.lab.run import simulate
+from paceline.lab.run import check_executor, checkpoint_rounds, played
 from paceline.lab.scores import Score, problem_table, score_table, scores
 from paceline.lab.table import Table
 from paceline.lab.theory import limit
@@ -162,12 +162,15 @@ def compare(
     rounds: int = 20_000,
     trials: int = 8,
     seed: int = 0,
+    shortfall: float = families.SHORTFALL,
     executor: Executor | None = None,
     progress: bool = False,
 ) -> Arena:
     """Play each policy on each problem of a family: one of `paceline.problems.KINDS`, or a list of problems.
 
-    ``problems`` is the size of the family and goes with a kind; ``seed`` draws the family and the trials.
+    ``problems`` is the size of the family, ``shortfall`` says how close the race is (see `paceline.problems.random`);
+    both go with a kind. ``seed`` draws the family and the trials. Every policy meets the same random numbers on a
+    problem, and each problem has numbers of its own.
 
     >>> from paceline.lab import paper
     >>> arena = compare([paper.three_arms()], ["suak", "uniform"], rounds=1000, trials=2)
@@ -176,14 +179,15 @@ def compare(
     """
     chosen = labelled(policies)
     check_scale(problems, rounds, trials, seed)
-    title, entrants = field(kind_or_problems, problems, seed)
+    check_executor(executor)
+    title, entrants = field(kind_or_problems, problems, seed, shortfall)
     first = max(min(FIRST_CHECKPOINT, rounds // 10), 2)
-    points = sorted({round(at) for at in np.geomspace(first, rounds, CHECKPOINTS).tolist()})
-    results = []
+    points = checkpoint_rounds(rounds, [round(at) for at in np.geomspace(first, rounds, CHECKPOINTS).tolist()])
     with progress_bar(rounds * trials * len(chosen) * len(entrants), progress) as bar:
-        for problem in entrants:
-            results.append(simulate(problem, chosen, rounds, trials, seed, points, executor))
-            bar.advance(rounds * trials * len(chosen))
+        results = [
+            played(problem, chosen, points, seed, range(number * trials, (number + 1) * trials), executor, bar)
+            for number, problem in enumerate(entrants)
+        ]
     return Arena(title, tuple(results))
 
 
@@ -195,10 +199,12 @@ def check_scale(problems: int, rounds: int, trials: int, seed: int) -> None:
     checks.seed(seed)
 
 
-def field(kind_or_problems: str | Sequence[Problem], size: int, seed: int) -> tuple[str, list[Problem]]:
+def field(
+    kind_or_problems: str | Sequence[Problem], size: int, seed: int, shortfall: float
+) -> tuple[str, list[Problem]]:
     """What to call the problems, and the problems; each must have something to learn, or nothing could be compared."""
     if isinstance(kind_or_problems, str):
-        return kind_or_problems, families.family(kind_or_problems, size, seed)
+        return kind_or_problems, families.family(kind_or_problems, size, seed, shortfall=shortfall)
     entrants: list[Problem] = list(kind_or_problems) if isinstance(kind_or_problems, list | tuple) else []
     if not entrants:
         raise InvalidValue(f"problems must be a kind or a list of at least one Problem, got {kind_or_problems!r}")

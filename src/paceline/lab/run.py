@@ -83,6 +83,12 @@ def checkpoint_rounds(rounds: int, checkpoints: int | Sequence[int]) -> Ints:
     return -(-rounds * np.arange(1, count + 1, dtype=np.int64) // count)
 
 
+def check_executor(executor: Executor | None) -> None:
+    """Refuse what cannot take work."""
+    if executor is not None and not hasattr(executor, "submit"):
+        raise InvalidValue(f"executor must be a concurrent.futures executor, got {executor!r}")
+
+
 def simulate(
     problem: Problem,
     policies: PoliciesLike = "thompson",
@@ -106,21 +112,32 @@ def simulate(
     """
     if not isinstance(problem, Problem):
         raise InvalidValue(f"problem must be a Problem, got {problem!r}")
-    if executor is not None and not hasattr(executor, "submit"):
-        raise InvalidValue(f"executor must be a concurrent.futures executor, got {executor!r}")
+    check_executor(executor)
     chosen = labelled(policies)
     rounds = checks.rounds("rounds", rounds)
     points = checkpoint_rounds(rounds, checkpoints)
     trials = checks.whole("trials", trials, 1)
     seed = checks.seed(seed)
+    with progress_bar(rounds * trials * len(chosen), progress) as bar:
+        return played(problem, chosen, points, seed, range(trials), executor, bar)
+
+
+def played(
+    problem: Problem,
+    chosen: dict[str, Policy],
+    points: Ints,
+    seed: int,
+    streams: range,
+    executor: Executor | None,
+    bar: Progress,
+) -> Results:
+    """What `simulate` does once its arguments are in order: a trial for each of the streams."""
     work = {
-        label: [Trial(problem, policy, points, seed, stream) for stream in range(trials)]
-        for label, policy in chosen.items()
+        label: [Trial(problem, policy, points, seed, stream) for stream in streams] for label, policy in chosen.items()
     }
     for label_trials in work.values():
         compile_first(label_trials[0])
-    with progress_bar(rounds * trials * len(work), progress) as bar:
-        totals = on_threads(work, bar) if executor is None else on_executor(work, executor, bar)
+    totals = on_threads(work, bar) if executor is None else on_executor(work, executor, bar)
     runs = {
         label: Run(label, repr(chosen[label]), problem, points, stacked(label_totals))
         for label, label_totals in totals.items()
