@@ -19,7 +19,7 @@ class Play:
     horizon: int
 
     def __post_init__(self) -> None:
-        setting = Setting(self.problem.arms, self.problem.budget, self.horizon, self.problem)
+        setting = Setting(self.problem.arms, self.problem.budget, self.horizon, self.problem, self.problem.max_costs)
         self.params = self.policy.params(setting)
         self.world = world_of(self.problem)
         self.state = self.policy.new_state(setting, 0, 0)

@@ -43,7 +43,9 @@ class Game(NamedTuple):
 
 def begin(policy: Policy, problem: Problem, horizon: int = 50_000, seed: int = SEED, stream: int = STREAM) -> Game:
     """The game before its first round."""
-    setting = Setting(arms=problem.arms, budget=problem.budget, rounds=horizon, problem=problem)
+    setting = Setting(
+        arms=problem.arms, budget=problem.budget, rounds=horizon, problem=problem, max_costs=problem.max_costs
+    )
     state = policy.new_state(setting, seed, stream)
     return Game(engine_for(type(policy)), policy.params(setting), state, world_of(problem))
 

@@ -8,7 +8,17 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from paceline.checks import MOST_ROUNDS
-from paceline.guard import UNITS, close_round, line_units, lowest_headroom, new_clock, open_round, pay, spent
+from paceline.guard import (
+    UNITS,
+    close_round,
+    line_units,
+    lowest_headroom,
+    new_clock,
+    open_round,
+    settle,
+    spent,
+    units_for,
+)
 from paceline.jit import kernel
 
 UNIT = Fraction(1, UNITS)
@@ -51,7 +61,7 @@ def test_never_overspends_and_never_refuses_without_need(budget, path):
             assert not allowed
         assert float(headroom - worst_rounding) <= clock.headroom <= float(headroom)
         if allowed and cost is not None:
-            pay(clock, cost)
+            settle(clock, 0, units_for(cost))
             paid += Fraction(cost)
             pulls += 1
         close_round(clock)
@@ -81,7 +91,7 @@ def test_with_the_largest_costs_a_pull_comes_as_soon_as_it_is_earned(budget, exp
     pulled = []
     for t in range(1, 13):
         if open_round(clock):
-            pay(clock, 1.0)
+            settle(clock, 0, units_for(1.0))
             pulled.append(t)
     assert pulled == list(expected)
 
@@ -100,7 +110,7 @@ def test_lowest_headroom_is_that_of_the_closest_round():
     for cost in (None, 0.75, None, None, 0.25):  # leaves 0.5, 0.25, 0.75, 1.25, 1.5
         open_round(clock)
         if cost is not None:
-            pay(clock, cost)
+            settle(clock, 0, units_for(cost))
         close_round(clock)
     assert lowest_headroom(clock) == 0.25
 
@@ -111,7 +121,7 @@ def pull_whenever_allowed(clock, cost, rounds):
     pulls = 0
     for _ in range(rounds):
         if open_round(clock):
-            pay(clock, cost)
+            settle(clock, 0, units_for(cost))
             pulls += 1
         close_round(clock)
     return pulls
@@ -135,7 +145,7 @@ def test_the_longest_run_does_not_overflow():
     clock.spent_units = (MOST_ROUNDS - 1) * UNITS
     pause(clock, MOST_ROUNDS - 1)
     assert open_round(clock)
-    pay(clock, 1.0)
+    settle(clock, 0, units_for(1.0))
     close_round(clock)
     assert clock.spent_units == MOST_ROUNDS * UNITS <= np.iinfo(np.int64).max
     assert lowest_headroom(clock) == 0.0

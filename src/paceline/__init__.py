@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from paceline.distributions import Bernoulli, Beta, Constant, Empirical
+    from paceline.distributions import Bernoulli, Beta, Constant, Empirical, Scaled
     from paceline.errors import InvalidValue, PacelineError, UnknownName, UnknownParameter, UnreadableFile
     from paceline.lab import paper, problems, theory
     from paceline.lab.arena import Arena, compare
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "paceline.distributions": ("Bernoulli", "Beta", "Constant", "Empirical"),
+    "paceline.distributions": ("Bernoulli", "Beta", "Constant", "Empirical", "Scaled"),
     "paceline.errors": ("InvalidValue", "PacelineError", "UnknownName", "UnknownParameter", "UnreadableFile"),
     "paceline.lab": ("paper", "problems", "theory"),
     "paceline.lab.arena": ("Arena", "compare"),
@@ -66,6 +66,7 @@ __all__ = [
     "Problem",
     "Results",
     "Run",
+    "Scaled",
     "ThompsonPacer",
     "UCBSimplex",
     "Uniform",

@@ -102,14 +102,57 @@ class Empirical:
         return fmean((value - mean) ** 2 for value in self.values)
 
 
-Distribution = Constant | Bernoulli | Beta | Empirical
+@dataclass(frozen=True)
+class Scaled:
+    """``top`` times a draw of another distribution: outcomes of at most ``top``.
+
+    >>> Scaled(Beta(0.5), 0.2).mean
+    0.1
+    """
+
+    of: Constant | Bernoulli | Beta | Empirical
+    top: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.of, Constant | Bernoulli | Beta | Empirical):
+            raise InvalidValue(f"of in Scaled must be a distribution such as Beta(0.3), got {self.of!r}")
+        object.__setattr__(self, "top", checks.real("top of Scaled", self.top, 0, 1, above_low=True))
+
+    @property
+    def mean(self) -> float:
+        return self.top * self.of.mean
+
+    @property
+    def variance(self) -> float:
+        return self.top**2 * self.of.variance
+
+
+Distribution = Constant | Bernoulli | Beta | Empirical | Scaled
 
 KINDS: dict[str, type[Distribution]] = {
     "constant": Constant,
     "bernoulli": Bernoulli,
     "beta": Beta,
     "empirical": Empirical,
+    "scaled": Scaled,
 }
+
+
+def extremes(distribution: Distribution) -> tuple[float, float]:
+    """The smallest and the largest value that can come up.
+
+    >>> extremes(Scaled(Bernoulli(0.5), 0.2)), extremes(Empirical([0.1, 0.4]))
+    ((0.0, 0.2), (0.1, 0.4))
+    """
+    match distribution:
+        case Constant(value):
+            return value, value
+        case Empirical(values):
+            return min(values), max(values)
+        case Scaled(of, top):
+            low, high = extremes(of)
+            return top * low, top * high
+    return 0.0, 1.0
 
 
 def to_dict(distribution: Distribution) -> dict[str, object]:
@@ -118,9 +161,12 @@ def to_dict(distribution: Distribution) -> dict[str, object]:
     >>> to_dict(Beta(0.3, 10.0))
     {'kind': 'beta', 'mean': 0.3, 'concentration': 10.0}
     """
-    fields = {name: getattr(distribution, name) for name in distribution.__dataclass_fields__}
-    values = {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
-    return {"kind": type(distribution).__name__.lower(), **values}
+
+    def plain(value: object) -> object:
+        return list(value) if isinstance(value, tuple) else to_dict(value) if isinstance(value, Distribution) else value
+
+    fields = {name: plain(getattr(distribution, name)) for name in distribution.__dataclass_fields__}
+    return {"kind": type(distribution).__name__.lower(), **fields}
 
 
 def from_dict(description: object, thing: str) -> Distribution:
@@ -136,6 +182,8 @@ def from_dict(description: object, thing: str) -> Distribution:
     if not required <= set(given) <= fields:
         expected = ", ".join(KINDS[kind].__dataclass_fields__)
         raise InvalidValue(f"{kind} in {thing} takes {expected}, got {', '.join(given) or 'nothing'}")
+    if kind == "scaled":
+        given["of"] = from_dict(given["of"], f"of in {thing}")
     try:
         return KINDS[kind](**given)
     except InvalidValue as error:

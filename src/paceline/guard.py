@@ -1,8 +1,13 @@
 """May a pull be paid for now? The one place that knows money, outside every policy.
 
-The promise: after every round t the costs so far are at most  c * t,  on every path. A pull is allowed in round t only
-when the headroom  h(t) = c * t - S_c(t - 1)  covers the largest possible cost, 1. By induction the promise holds
-whatever the policy asks for and whatever the pull turns out to cost.
+The promise: after every round t the costs so far are at most the line  c * t,  on every path. A pull is allowed in
+round t only when the headroom  h(t) = c * t - S_c(t - 1)  covers the largest possible cost of the arm, which is 1
+unless a smaller one is known. By induction the promise holds whatever the policy asks for and whatever the pull turns
+out to cost.
+
+A live program may learn late what a pull has cost. Until then its largest cost stays reserved, and counts as spent in
+the headroom: no order of late news can overdraw. Its income may also come by other ways than one rate per round; what
+is credited lifts the line, and the promise reads the same: spent + reserved <= credited.
 
 **Rounding.** Money is counted in whole units of 2**-32. A cost is rounded up to a unit, the line c * t down, and sums
 of integers are exact, so what holds for the counts holds for the true real numbers:
@@ -11,13 +16,17 @@ of integers are exact, so what holds for the counts holds for the true real numb
 
 Rounding to a float is monotone, so comparing the reported floats cannot show an overspend either. The price is at most
 2**-32 per pull: under 0.0006 in 2.5 million rounds. A budget rate is held to 63 binary places, exactly for c >= 2**-10.
-Counts stay below 2**63 for fewer than 2**31 rounds, the most that a simulation accepts.
+Counts stay below 2**63 for fewer than 2**31 rounds, the most that a simulation accepts. (A live program with amounts
+in its own currency chooses a unit that is a power of two in that currency, so that there, too, nothing is rounded the
+wrong way.)
 """
 
 import math
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from paceline.jit import kernel
 
@@ -33,8 +42,13 @@ CLOCK = np.dtype(
             ("t", np.int64),
             ("budget", np.float64),
             ("headroom", np.float64),
+            ("headroom_units", np.int64),
+            ("least_units", np.int64),
+            ("unit", np.float64),
             ("rate_units", np.int64),
             ("rate_part", np.int64),
+            ("credited_units", np.int64),
+            ("reserved_units", np.int64),
             ("spent_units", np.int64),
             ("lowest_units", np.int64),
             ("earned", np.float64),
@@ -51,10 +65,15 @@ class Clock(Protocol):
     """The fields of `CLOCK`."""
 
     t: int  # the current round, from 1
-    budget: float  # c
-    headroom: float  # h(t) = c t - S_c(t - 1), in units of the largest cost
-    rate_units: int  # whole units of c, and
+    budget: float  # c; with credits, the income per round so far
+    headroom: float  # h(t) = c t - S_c(t - 1) less what is reserved, on the scale on which costs are at most 1
+    headroom_units: int  # the same in whole units
+    least_units: int  # the smallest of the arms' largest costs: with less nothing can be pulled
+    unit: float  # a unit on the scale of the headroom
+    rate_units: int  # whole units of income per round, and
     rate_part: int  # the rest in 2**-31 units
+    credited_units: int  # income besides
+    reserved_units: int  # largest costs of the pulls whose true cost is not known yet
     spent_units: int  # S_c
     lowest_units: int  # the smallest c t - S_c(t) of all rounds so far
     earned: float  # sum of rewards
@@ -68,6 +87,8 @@ def new_clock(budget: float, seed: int, stream: int) -> Clock:
     """The clock before the first round."""
     clock: Clock = np.zeros(1, CLOCK)[0]
     clock.budget = budget
+    clock.unit = 1.0 / UNITS
+    clock.least_units = UNITS
     scaled = budget * UNITS
     clock.rate_units = math.floor(scaled)
     clock.rate_part = math.floor((scaled - math.floor(scaled)) * (1 << PART_BITS))
@@ -77,25 +98,59 @@ def new_clock(budget: float, seed: int, stream: int) -> Clock:
     return clock
 
 
+class Limits(NamedTuple):
+    """The largest possible cost of each arm, in units and on the scale of the headroom."""
+
+    units: npt.NDArray[np.int64]
+    costs: npt.NDArray[np.float64]
+
+
+def new_limits(largest: Sequence[float]) -> Limits:
+    """From largest costs in (0, 1]."""
+    return Limits(np.array([math.ceil(cost * UNITS) for cost in largest], np.int64), np.array(largest, np.float64))
+
+
 @kernel
 def line_units(clock: Clock) -> int:
-    """C * t, rounded down to a unit."""
-    return clock.rate_units * clock.t + ((clock.rate_part * clock.t) >> PART_BITS)
+    """The line, C * t and what was credited besides, rounded down to a unit."""
+    return clock.credited_units + clock.rate_units * clock.t + ((clock.rate_part * clock.t) >> PART_BITS)
 
 
 @kernel
 def open_round(clock: Clock) -> bool:
     """Begin the next round: its budget arrives. Says whether a pull could be paid for whatever it costs."""
     clock.t += 1
-    headroom = line_units(clock) - clock.spent_units
-    clock.headroom = headroom / UNITS
-    return headroom >= UNITS
+    line = line_units(clock)
+    if clock.credited_units > 0:
+        clock.budget = min(line * clock.unit / clock.t, 1.0)
+    clock.headroom_units = line - clock.spent_units - clock.reserved_units
+    clock.headroom = clock.headroom_units * clock.unit
+    return clock.headroom_units >= clock.least_units
 
 
 @kernel
-def pay(clock: Clock, cost: float) -> None:
-    """Charge a cost in [0, 1]."""
-    clock.spent_units += math.ceil(cost * UNITS)
+def covers(clock: Clock, limits: Limits, arm: int) -> bool:
+    """Whether a pull of this arm can be paid for whatever it costs."""
+    return bool(clock.headroom_units >= limits.units[arm])
+
+
+@kernel
+def reserve(clock: Clock, limits: Limits, arm: int) -> None:
+    """Set the largest cost of a pull aside."""
+    clock.reserved_units += limits.units[arm]
+
+
+@kernel
+def units_for(cost: float) -> int:
+    """A cost in [0, 1] in units, rounded up."""
+    return math.ceil(cost * UNITS)
+
+
+@kernel
+def settle(clock: Clock, released: int, charged: int) -> None:
+    """Release a reservation and charge what the pull has cost, both in units."""
+    clock.reserved_units -= released
+    clock.spent_units += charged
 
 
 @kernel

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paceline.distributions import Bernoulli, Beta, Constant, Empirical
+from paceline.distributions import Bernoulli, Beta, Constant, Empirical, Scaled
 from paceline.draw import OUTCOME, Word, beta_below_one, block, uniform
 from paceline.jit import kernel
 from paceline.problem import Problem
@@ -26,6 +26,7 @@ class World(NamedTuple):
     entries: npt.NDArray[np.int64]  # (2, K), how many they are
     strips: npt.NDArray[np.float64]  # (n, 4), the tables of all bounded Beta densities
     observed: npt.NDArray[np.float64]  # (n,), the values of all Empirical distributions
+    top: npt.NDArray[np.float64]  # (2, K), what each draw is multiplied by
     coupled: bool  # the cost of a pull is drawn from the random numbers of its reward
 
 
@@ -40,6 +41,7 @@ def world_of(problem: Problem) -> World:
         entries=np.zeros(size, np.int64),
         strips=np.zeros((0, 4)),
         observed=np.zeros(0),
+        top=np.ones(size),
         coupled=problem.coupled,
     )
     strips: list[npt.NDArray[np.float64]] = [world.strips]
@@ -48,6 +50,8 @@ def world_of(problem: Problem) -> World:
         for arm, distribution in enumerate(distributions):
             at = side, arm
             constants: tuple[float, ...]
+            if isinstance(distribution, Scaled):
+                world.top[at], distribution = distribution.top, distribution.of  # noqa: PLW2901
             match distribution:
                 case Constant(value):
                     world.kind[at], constants = CONSTANT, (value,)
@@ -95,9 +99,9 @@ def outcome(world: World, seed: Word, stream: Word, arm: int, count: int) -> tup
         if world.coupled:
             third, fourth = first, second
         if reward < 0.0:
-            reward = sample(world, REWARD, arm, uniform(first), uniform(second))
+            reward = world.top[REWARD, arm] * sample(world, REWARD, arm, uniform(first), uniform(second))
         if cost < 0.0:
-            cost = sample(world, COST, arm, uniform(third), uniform(fourth))
+            cost = world.top[COST, arm] * sample(world, COST, arm, uniform(third), uniform(fourth))
     return reward, cost
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.distributions import KINDS, Bernoulli, Beta, Distribution, from_dict, to_dict
+from paceline.distributions import KINDS, Bernoulli, Beta, Distribution, Scaled, extremes, from_dict, to_dict
 from paceline.errors import InvalidValue
 from paceline.optimum import Optimum, solve
 
@@ -19,6 +19,9 @@ class Problem:
 
     Reward and cost of a pull are independent, or ``coupled``: drawn from the same random numbers, so that a high reward
     comes with a high cost (pairs of Empirical values at the same place come together).
+
+    The guard lets an arm be pulled when the headroom covers its largest possible cost. That is 1 for every arm unless
+    ``max_costs`` says that less is known to be enough.
 
     The promise asked for is  sum of costs up to t <= budget * t  after every round t, on every path.
 
@@ -31,9 +34,15 @@ class Problem:
     costs: tuple[Distribution, ...]
     budget: float
     coupled: bool = False
+    max_costs: tuple[float, ...] = ()  # one per arm
 
     def __init__(
-        self, rewards: Sequence[Distribution], costs: Sequence[Distribution], budget: float, coupled: bool = False
+        self,
+        rewards: Sequence[Distribution],
+        costs: Sequence[Distribution],
+        budget: float,
+        coupled: bool = False,
+        max_costs: Sequence[float] | None = None,
     ) -> None:
         rewards, costs = checks.entries("rewards", rewards), checks.entries("costs", costs)
         for thing, given in (("rewards", rewards), ("costs", costs)):
@@ -51,16 +60,31 @@ class Problem:
         if not isinstance(coupled, bool):
             raise InvalidValue(f"coupled must be true or false, got {coupled!r}")
         object.__setattr__(self, "coupled", coupled)
+        object.__setattr__(self, "max_costs", checked_max_costs(self.costs, max_costs))
 
     @classmethod
     def beta(
-        cls, rewards: Sequence[float], costs: Sequence[float], budget: float, concentration: float = 10.0
+        cls,
+        rewards: Sequence[float],
+        costs: Sequence[float],
+        budget: float,
+        concentration: float = 10.0,
+        max_costs: Sequence[float] | None = None,
     ) -> "Problem":
-        """Beta rewards and costs with the given means; a mean m has parameters m and 1 - m times the concentration."""
+        """Beta rewards and costs with the given means; a mean m has parameters m and 1 - m times the concentration.
+
+        With ``max_costs`` the cost of an arm is its largest cost times a Beta variable.
+
+        >>> Problem.beta([0.3, 0.8], [0.1, 0.6], budget=0.3, max_costs=[0.2, 1.0]).costs[0]
+        Scaled(of=Beta(mean=0.5, concentration=10.0), top=0.2)
+        """
+        cost_means = means("cost means", costs)
+        tops = [1.0] * len(cost_means) if max_costs is None else means("max_costs", max_costs)
         return cls(
             [Beta(mean, concentration) for mean in means("reward means", rewards)],
-            [Beta(mean, concentration) for mean in means("cost means", costs)],
+            [scaled_beta(*pair, concentration) for pair in zip(cost_means, tops, strict=False)],
             budget,
+            max_costs=max_costs,
         )
 
     @classmethod
@@ -104,6 +128,7 @@ class Problem:
             "rewards": [to_dict(reward) for reward in self.rewards],
             "costs": [to_dict(cost) for cost in self.costs],
             "coupled": self.coupled,
+            **({} if min(self.max_costs) == 1.0 else {"max_costs": list(self.max_costs)}),
         }
 
     @classmethod
@@ -123,7 +148,7 @@ class Problem:
         missing = [key for key in ("rewards", "costs", "budget") if key not in description]
         if missing:
             raise InvalidValue(f"a problem must have rewards, costs and budget; missing: {', '.join(missing)}")
-        known = ("rewards", "costs", "budget", "kind", "concentration", "coupled")
+        known = ("rewards", "costs", "budget", "kind", "concentration", "coupled", "max_costs")
         unknown = [str(key) for key in description if key not in known]
         if unknown:
             raise InvalidValue(f"a problem takes {', '.join(known)}; got {', '.join(unknown)}")
@@ -139,8 +164,33 @@ class Problem:
             )
             sides.append([from_dict(table, f"{thing}[{arm}]") for arm, table in enumerate(tables)])
         return cls(
-            rewards=sides[0], costs=sides[1], budget=description["budget"], coupled=description.get("coupled", False)
+            rewards=sides[0],
+            costs=sides[1],
+            budget=description["budget"],
+            coupled=description.get("coupled", False),
+            max_costs=description.get("max_costs"),
         )
+
+
+def checked_max_costs(costs: Sequence[Distribution], given: Sequence[float] | None) -> tuple[float, ...]:
+    """The largest cost of each arm, 1 unless given; no arm may be able to cost more."""
+    if given is None:
+        return (1.0,) * len(costs)
+    given = checks.entries("max_costs", given)
+    if len(given) != len(costs):
+        raise InvalidValue(f"max_costs must have one entry per arm, got {len(given)} for {len(costs)} arms")
+    for arm, (cost, most) in enumerate(zip(costs, given, strict=True)):
+        checks.real(f"max_costs[{arm}]", most, 0, 1, above_low=True)
+        if (highest := extremes(cost)[1]) > most:
+            raise InvalidValue(f"max_costs[{arm}] must cover every cost of its arm, {highest}, got {most}")
+    return tuple(map(float, given))
+
+
+def scaled_beta(mean: float, top: float, concentration: float) -> Distribution:
+    """A cost with this mean that is at most ``top``."""
+    if mean > top:
+        raise InvalidValue(f"a mean cost must be at most the largest cost {top}, got {mean}")
+    return Beta(mean, concentration) if top == 1.0 else Scaled(Beta(mean / top, concentration), top)
 
 
 def means(thing: str, values: Sequence[float]) -> list[float]:

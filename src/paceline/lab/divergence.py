@@ -2,7 +2,7 @@
 
 import math
 
-from paceline.distributions import Bernoulli, Beta, Distribution, Empirical
+from paceline.distributions import Bernoulli, Beta, Distribution, Empirical, Scaled
 
 
 def divergence(distribution: Distribution, mean: float) -> float:
@@ -14,6 +14,8 @@ def divergence(distribution: Distribution, mean: float) -> float:
     >>> round(divergence(Bernoulli(0.5), 0.9), 6)
     0.510826
     """
+    if isinstance(distribution, Scaled):
+        return divergence(distribution.of, mean / distribution.top)
     own = distribution.mean
     if mean == own:
         return 0.0

@@ -48,7 +48,7 @@ def run_trial(trial: Trial, step: Callable[[int], None] | None = None) -> Totals
     ``step`` is told of the rounds played, every now and then, and may raise to give up.
     """
     problem, policy = trial.problem, trial.policy
-    setting = Setting(problem.arms, problem.budget, int(trial.checkpoints[-1]), problem)
+    setting = Setting(problem.arms, problem.budget, int(trial.checkpoints[-1]), problem, problem.max_costs)
     params, world = policy.params(setting), world_of(problem)
     state = policy.new_state(setting, trial.seed, trial.stream)
     simulate_until = engine_for(type(policy)).simulate  # type: ignore[arg-type]  # mypy takes the class for an object

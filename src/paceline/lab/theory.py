@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.distributions import Empirical
+from paceline.distributions import extremes
 from paceline.lab.divergence import divergence
 from paceline.problem import Problem
 
@@ -49,9 +49,8 @@ def least_divergence(problem: Problem, arm: int) -> float:
     if best.price == 0.0 or cost.variance == 0.0:
         return total(cost.mean)
     # Means that the two families can have; at the ends the divergence is infinite.
-    low = min(cost.values) if isinstance(cost, Empirical) else 0.0
-    highest_reward = max(reward.values) if isinstance(reward, Empirical) else 1.0
-    high = min(cost.mean, (highest_reward - best.level) / best.price)
+    low = extremes(cost)[0]
+    high = min(cost.mean, (extremes(reward)[1] - best.level) / best.price)
     if high <= low:
         return math.inf
     for _ in range(100):

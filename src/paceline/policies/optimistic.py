@@ -8,10 +8,10 @@ from paceline import checks
 from paceline.estimates import first_unpulled, variance
 from paceline.jit import kernel
 from paceline.optimum import best_mix
-from paceline.policies.pacing import needed_headroom
+from paceline.policies.pacing import EVENTS, arm_to_pull, base_price
 from paceline.policies.policy import Policy, Setting, State, learn_nothing
 
-FIRST_PULL, SINGLE, PACED = 1, 2, 3
+FIRST_PULL = len(EVENTS)
 
 
 class Caution(NamedTuple):
@@ -25,12 +25,7 @@ def empirical_price(state: State) -> float:
     """What a unit of budget is worth if every arm is what it seems to be."""
     arms = state.arms
     dear, cheap, _ = best_mix(arms.reward_mean, arms.cost_mean, state.clock.budget)
-    if dear == cheap:
-        return 0.0
-    reward, cost = 0.0, 0.0
-    if cheap < arms.pulls.size:
-        reward, cost = arms.reward_mean[cheap], arms.cost_mean[cheap]
-    return float((arms.reward_mean[dear] - reward) / (arms.cost_mean[dear] - cost))
+    return base_price(arms.reward_mean, arms.cost_mean, dear, cheap)
 
 
 @kernel
@@ -51,17 +46,12 @@ def most_promising(params: Caution, state: State, price: float) -> None:
 
 def choose(params: Caution, state: State) -> tuple[int, int, int]:
     """Each arm once, then the best base of the most promising points; its dear arm when the headroom allows."""
-    clock = state.clock
     untried = first_unpulled(state.arms)
     if untried >= 0:
         return untried, FIRST_PULL, untried
     most_promising(params, state, empirical_price(state))
-    dear, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs, clock.budget)
-    if dear == cheap:
-        return dear, SINGLE, dear
-    if clock.headroom >= needed_headroom(clock, state.arms, cheap):
-        return dear, PACED, cheap
-    return cheap, PACED, dear
+    dear, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs, state.clock.budget)
+    return arm_to_pull(state, dear, cheap)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +84,7 @@ class OptimisticPacer(Policy):
     caution: float = 1.0 / 3.0
 
     name = "optimistic"
-    events = ("headroom below the largest cost", "first pull of an arm", "a base of one arm", "base, pacing")
+    events = (*EVENTS, "first pull of an arm")
     choose = staticmethod(choose)
     learn = staticmethod(learn_nothing)
 

@@ -31,7 +31,8 @@ def choose(params: Params, state: State) -> tuple[int, int, int]:
 class Oracle(Policy):
     """Pull the dear arm j of the optimal base when  h(t) >= 2 - c + B log t,  else the cheap arm k.
 
-    With 2 - c, a pull of j leaves at least  1 + B log t  whatever it costs. From there on k is pulled, and the
+    (Where largest costs m below 1 are known, 2 is m_j + m_k.) A pull of j leaves at least  1 + B log t  whatever it
+    costs. From there on k is pulled, and the
     headroom climbs by  c - rho_k  a round on average, with the variance v_k of the cost of k. The chance that it
     falls by x on the way is about  exp(-2 x (c - rho_k) / v_k)  (the Lundberg exponent of a random walk), so  B = v_k
     / (2 (c - rho_k))  makes a guard skip in round t about 1/t likely: O(log T) rounds lost to skips and O(log T)
@@ -54,8 +55,12 @@ class Oracle(Policy):
             raise InvalidValue("oracle must be given the true problem; it cannot run live, got none")
         base = problem.optimum.base
         dear, cheap = base[0], base[-1]
-        reserve, buffer = 1.0, 0.0
+        largest = (*problem.max_costs, 0.0)
+        reserve, buffer = largest[dear], 0.0
         if dear != cheap and cheap < problem.arms:
             cost = problem.costs[cheap]
-            reserve, buffer = 2.0 - problem.budget, cost.variance / (2.0 * (problem.budget - cost.mean))
+            reserve, buffer = (
+                largest[dear] + largest[cheap] - problem.budget,
+                cost.variance / (2.0 * (problem.budget - cost.mean)),
+            )
         return Params(dear, cheap, reserve, buffer)

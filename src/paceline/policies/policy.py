@@ -7,11 +7,11 @@ A policy is written once, as two plain functions, and serves the simulator, the 
 
 ``arm`` is 0 .. K-1 for a pull, K for the null arm, `SKIP` for a round given up by a rule of the policy. ``event`` is an
 index into the policy's ``events``: why the round went as it did; event 0 is always the guard's refusal. ``partner`` is
-the other arm of the base that was chosen from, or `SKIP`. ``choose`` is called only when the guard lets a pull be paid
-for; ``learn`` is called for every round, with the event the engine or ``choose`` gave it.
+the other arm of the base that was chosen from, or `SKIP`. ``choose`` is called only when the guard lets some pull be
+paid for; ``learn`` is called for every round, with the event the engine or ``choose`` gave it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple
 
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from paceline.errors import UnknownParameter
 from paceline.estimates import Estimates, no_estimates
-from paceline.guard import Clock, new_clock
+from paceline.guard import Clock, Limits, new_clock, new_limits
 from paceline.problem import Problem
 
 SKIP = -1
@@ -40,6 +40,7 @@ class State(NamedTuple):
     """All that a policy may look at. It owns ``memory`` and ``table``; the rest belongs to the engine."""
 
     clock: Clock
+    limits: Limits
     arms: Estimates
     memory: Any  # a record of the policy's own dtype
     table: npt.NDArray[np.float64]  # as long as the policy asks for
@@ -47,14 +48,12 @@ class State(NamedTuple):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle records inside arrays: NumPy drops assignments to a record that owns its memory."""
-        return restored, (np.array([self.clock]), self.arms, np.array([self.memory]), self.table, self.scratch)
+        return restored, (np.array([self.clock]), self.limits, self.arms, np.array([self.memory]), *self[4:])
 
 
-def restored(
-    clock: npt.NDArray[Any], arms: Estimates, memory: npt.NDArray[Any], table: npt.NDArray[np.float64], scratch: Scratch
-) -> State:
+def restored(clock: Any, limits: Limits, arms: Estimates, memory: Any, table: Any, scratch: Scratch) -> State:
     """A state from its pickled parts."""
-    return State(clock[0], arms, memory[0], table, scratch)
+    return State(clock[0], limits, arms, memory[0], table, scratch)
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,7 @@ class Setting:
     budget: float
     rounds: int | None = None
     problem: Problem | None = None  # the truth; for the oracle alone
+    max_costs: Sequence[float] | None = None  # of the arms; 1 unless given
 
 
 class Policy:
@@ -95,10 +95,21 @@ class Policy:
         """The floats that the policy wants to remember besides its record, as they are before the first round."""
         return np.zeros(0)
 
+    def layout(self, arms: int, kept: Sequence[int]) -> npt.NDArray[np.int64]:
+        """The places in a table for ``arms`` arms that a table for the arms ``kept`` (rising) alone would hold.
+
+        This holds for tables with the same number of entries for each arm, one arm after the other.
+        """
+        return np.arange(self.new_table(arms).size).reshape(arms, -1)[list(kept)].ravel()
+
     def new_state(self, setting: Setting, seed: int, stream: int) -> State:
         """The state before the first round."""
+        limits = new_limits([1.0] * setting.arms if setting.max_costs is None else setting.max_costs)
+        clock = new_clock(setting.budget, seed, stream)
+        clock.least_units = limits.units.min(initial=clock.least_units)
         return State(
-            clock=new_clock(setting.budget, seed, stream),
+            clock=clock,
+            limits=limits,
             arms=no_estimates(setting.arms),
             memory=np.zeros(1, self.memory)[0],
             table=self.new_table(setting.arms),

@@ -77,7 +77,7 @@ def highest_value(params: Params, state: State, without: int, leftover: int) -> 
 def choose(params: Params, state: State) -> tuple[int, int, int]:
     """The next arm of the round robin; once the base is identified, an arm of the optimistic mix on it."""
     if state.memory.identified_at == 0:
-        arm = state.memory.next_arm
+        arm = state.memory.next_arm % state.table.size
         return arm, ROUND_ROBIN, arm
     optimistic_program(state, params.root)
     for i in range(state.table.size):

@@ -14,10 +14,8 @@ from paceline.estimates import variance
 from paceline.jit import kernel
 from paceline.normal import normal
 from paceline.optimum import best_mix
-from paceline.policies.pacing import needed_headroom
+from paceline.policies.pacing import EVENTS, arm_to_pull
 from paceline.policies.policy import Policy, Setting, State
-
-SINGLE, PACED = 1, 2
 
 # The table holds two rows per arm, the beliefs about its mean reward and its mean cost: centre, width and skew.
 COLUMNS = 3
@@ -66,14 +64,9 @@ def draw_beliefs(params: Params, state: State) -> None:
 
 def choose(params: Params, state: State) -> tuple[int, int, int]:
     """The best base for means drawn from the beliefs; its dear arm when the headroom allows."""
-    clock, arms = state.clock, state.arms
     draw_beliefs(params, state)
-    dear, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs, clock.budget)
-    if dear == cheap:
-        return dear, SINGLE, dear
-    if clock.headroom >= needed_headroom(clock, arms, cheap):
-        return dear, PACED, cheap
-    return cheap, PACED, dear
+    dear, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs, state.clock.budget)
+    return arm_to_pull(state, dear, cheap)
 
 
 @kernel
@@ -132,7 +125,7 @@ class ThompsonPacer(Policy):
     every_arm: bool = False
 
     name = "thompson"
-    events = ("headroom below the largest cost", "a base of one arm", "base, pacing")
+    events = EVENTS
     choose = staticmethod(choose)
     learn = staticmethod(learn)
 

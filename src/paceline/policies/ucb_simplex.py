@@ -1,6 +1,7 @@
 """UCB Simplex: an optimistic base, and an account of its own for each base."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -93,3 +94,8 @@ class UCBSimplex(Policy):
 
     def new_table(self, arms: int) -> npt.NDArray[np.float64]:
         return np.zeros(2 * (arms + 1) ** 2)
+
+    def layout(self, arms: int, kept: Sequence[int]) -> npt.NDArray[np.int64]:
+        with_null = [*kept, arms]
+        accounts = np.arange(2 * (arms + 1) ** 2).reshape(arms + 1, arms + 1, 2)
+        return accounts[np.ix_(with_null, with_null)].ravel()
