@@ -12,6 +12,7 @@ import numpy as np
 
 from paceline.distributions import Bernoulli, Beta, Constant, Empirical
 from paceline.engine import Engine, Log, engine_for
+from paceline.guard import units_for
 from paceline.outcomes import World, outcome, world_of
 from paceline.policies import named
 from paceline.policies.policy import SKIP, Policy, Setting, State
@@ -68,11 +69,34 @@ def one_round(game: Game) -> tuple[int, int, int, float, float]:
     return arm, event, partner, reward, cost
 
 
-def ask_and_tell(game: Game, rounds: int) -> Log:
-    """Play that many rounds one by one and keep the log."""
-    columns = zip(*(one_round(game) for _ in range(rounds)), strict=True)
-    types = (np.int64, np.int64, np.int64, np.float64, np.float64)
-    return Log(*(np.array(column, kind) for column, kind in zip(columns, types, strict=True)))
+class Rounds(NamedTuple):
+    """Rounds as they happened, one entry per round."""
+
+    arm: np.ndarray
+    event: np.ndarray
+    partner: np.ndarray
+    reward: np.ndarray
+    cost: np.ndarray
+
+
+def columns_of(rows: list[tuple], kinds: tuple[type, ...]) -> list[np.ndarray]:
+    return [np.array(column, kind) for column, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+
+
+def ask_and_tell(game: Game, rounds: int) -> Rounds:
+    """Play that many rounds one by one and note them."""
+    return Rounds(*columns_of([one_round(game) for _ in range(rounds)], (int, int, int, float, float)))
+
+
+def log_of(game: Game, rounds: Rounds) -> Log:
+    """The same for `Engine.replay`: a row for each decision, and one for each outcome."""
+    rows = []
+    for arm, event, partner, reward, cost in zip(*rounds, strict=True):
+        rows.append((0, arm, event, partner, 0.0, 0.0, 0, 0))
+        if is_pull(game.state, arm):
+            units = game.state.limits.units[arm], units_for(cost)
+            rows.append((1, arm, event, partner, reward, cost, *units))
+    return Log(*columns_of(rows, (int, int, int, int, float, float, int, int)))
 
 
 def simulate(game: Game, until: int) -> None:

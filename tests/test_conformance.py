@@ -97,7 +97,7 @@ def test_replay_takes_in_a_log_without_choosing(name, problem):
     mute = type(f"Mute{policy.__name__}", (policy,), {"choose": staticmethod(unable_to_choose)})
     for replayed_by in (policy, mute):
         restarted = play.begin(named(name), problem)
-        engine_for(replayed_by).replay(restarted.params, restarted.state, log)
+        engine_for(replayed_by).replay(restarted.params, restarted.state, play.log_of(live, log))
         assert play.contents(restarted.state) == play.contents(live.state)
 
 
@@ -105,7 +105,7 @@ def test_replay_takes_in_a_log_without_choosing(name, problem):
 def test_goes_on_after_a_replay_as_if_nothing_had_happened(name):
     live, restarted = resumed(name), resumed(name)
     log = play.ask_and_tell(live, ROUNDS)
-    restarted.engine.replay(restarted.params, restarted.state, log)
+    restarted.engine.replay(restarted.params, restarted.state, play.log_of(live, log))
     again = play.ask_and_tell(restarted, ROUNDS)
     onwards = play.ask_and_tell(live, ROUNDS)
     assert [column.tobytes() for column in again] == [column.tobytes() for column in onwards]

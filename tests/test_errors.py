@@ -210,7 +210,8 @@ def test_tables_that_describe_no_problem(name):
 
 @pytest.mark.parametrize("kind", ["gamma", 3, None, ["beta"]])
 def test_kind_of_an_arm_that_does_not_exist(kind):
-    with refuses(UnknownName, "kind of costs[0] must be one of constant, bernoulli, beta, empirical, scaled, got", repr(kind)):
+    kinds = "constant, bernoulli, beta, empirical, scaled"
+    with refuses(UnknownName, f"kind of costs[0] must be one of {kinds}, got", repr(kind)):
         Problem.from_dict({**GOOD, "costs": [{"kind": kind, "mean": 0.5}]})
 
 

@@ -7,21 +7,28 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
-@pytest.mark.parametrize("code", blocks("python"))
-def test_python_blocks_run(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "docs" / "live.md"], ids=lambda page: page.name)
+def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(code, "README.md", "exec"), {})
+    codes = blocks("python", page.read_text(encoding="utf-8"))
+    assert codes
+    names: dict[str, object] = {}  # a page is read from top to bottom
+    for code in codes:
+        exec(compile(code, page.name, "exec"), names)
 
 
-def test_eight_line_example_has_at_most_eight_lines() -> None:
-    (example,) = blocks("python")
-    assert len([line for line in example.splitlines() if line.strip()]) <= 8
+def test_eight_line_examples_have_at_most_eight_lines() -> None:
+    examples = blocks("python")
+    assert len(examples) == 2
+    for example in examples:
+        assert len([line for line in example.splitlines() if line.strip()]) <= 8
 
 
 def test_ci_calls_the_test_command_of_the_readme() -> None:
@@ -37,7 +44,7 @@ def test_table_of_policies_lists_every_policy() -> None:
     assert listed == [(name, policy.__name__) for name, policy in POLICIES.items()]
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_to_files_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     assert [target for target in targets if not (page.parent / target).exists()] == []

@@ -8,11 +8,24 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from paceline.distributions import Bernoulli, Beta, Constant, Empirical, Scaled
-    from paceline.errors import InvalidValue, PacelineError, UnknownName, UnknownParameter, UnreadableFile
+    from paceline.errors import (
+        Conflict,
+        InvalidValue,
+        JournalFailed,
+        JournalInUse,
+        PacelineError,
+        UnknownName,
+        UnknownParameter,
+        UnreadableFile,
+    )
     from paceline.lab import paper, problems, theory
     from paceline.lab.arena import Arena, compare
+    from paceline.lab.replay import replay
+    from paceline.lab.replayed import Replay
     from paceline.lab.results import Results, Run
     from paceline.lab.run import simulate
+    from paceline.live.bandit import Bandit
+    from paceline.live.decision import Decision
     from paceline.optimum import Optimum
     from paceline.policies.one_phase import OnePhase
     from paceline.policies.optimistic import OptimisticPacer
@@ -29,11 +42,24 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "paceline.distributions": ("Bernoulli", "Beta", "Constant", "Empirical", "Scaled"),
-    "paceline.errors": ("InvalidValue", "PacelineError", "UnknownName", "UnknownParameter", "UnreadableFile"),
+    "paceline.errors": (
+        "Conflict",
+        "InvalidValue",
+        "JournalFailed",
+        "JournalInUse",
+        "PacelineError",
+        "UnknownName",
+        "UnknownParameter",
+        "UnreadableFile",
+    ),
     "paceline.lab": ("paper", "problems", "theory"),
     "paceline.lab.arena": ("Arena", "compare"),
+    "paceline.lab.replay": ("replay",),
+    "paceline.lab.replayed": ("Replay",),
     "paceline.lab.results": ("Results", "Run"),
     "paceline.lab.run": ("simulate",),
+    "paceline.live.bandit": ("Bandit",),
+    "paceline.live.decision": ("Decision",),
     "paceline.optimum": ("Optimum",),
     "paceline.policies.one_phase": ("OnePhase",),
     "paceline.policies.optimistic": ("OptimisticPacer",),
@@ -51,11 +77,16 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "SUAK",
     "Arena",
+    "Bandit",
     "Bernoulli",
     "Beta",
+    "Conflict",
     "Constant",
+    "Decision",
     "Empirical",
     "InvalidValue",
+    "JournalFailed",
+    "JournalInUse",
     "OnePhase",
     "OptimisticPacer",
     "Optimum",
@@ -64,6 +95,7 @@ __all__ = [
     "Policy",
     "PrimalDual",
     "Problem",
+    "Replay",
     "Results",
     "Run",
     "Scaled",
@@ -76,6 +108,7 @@ __all__ = [
     "compare",
     "paper",
     "problems",
+    "replay",
     "simulate",
     "theory",
 ]

@@ -23,3 +23,15 @@ class UnknownParameter(PacelineError, TypeError):
 
 class UnreadableFile(PacelineError, ValueError):
     """A file cannot be read, is damaged, or is not of the expected form."""
+
+
+class Conflict(PacelineError):
+    """News that contradicts what was told before, such as another cost for the same decision."""
+
+
+class JournalInUse(PacelineError):
+    """Another process, or another Bandit, has the journal open."""
+
+
+class JournalFailed(PacelineError):
+    """The journal could not be written; the bandit stops rather than act on what would be lost."""

@@ -15,10 +15,12 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator, NullFormatter
 from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.lab.bootstrap import FLOOR, log_means, three_digits
+from paceline.lab.replayed import allowed
 from paceline.lab.scores import final_causes
 
 if TYPE_CHECKING:
     from paceline.lab.arena import Arena
+    from paceline.lab.replayed import Replay
     from paceline.lab.results import Results, Run
 
 STYLE: dict[Any, Any] = {
@@ -106,10 +108,10 @@ def short(value: float) -> str:
     return f"{value:.4g}"
 
 
-def legend_below(figure: Figure, axes: Axes) -> None:
+def legend_below(figure: Figure, axes: Axes, columns: int | None = None) -> None:
     """One legend for all panels, below them."""
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns or len(labels))
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
@@ -244,3 +246,34 @@ def draw_spread(axes: Axes, arena: "Arena") -> None:
     axes.xaxis.set_major_locator(MultipleLocator(1.0))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda power, _: short(10.0**power)))
     axes.set(xlabel="Regret / limit of a trial", title="Its spread over trials")
+
+
+def replay_figure(replay: "Replay", path: str | os.PathLike[str] | None = None) -> Figure:
+    """Reward per round against the budget: a line per policy with its 95 % interval, and what the means would allow."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(6.4, 4.2))
+        axes = figure.subplots()
+        budgets = sorted({budget for _, budget in replay})
+        labels = list(dict.fromkeys(label for label, _ in replay))
+        fine = np.linspace(budgets[0], budgets[-1], 200)
+        best_mix, best_arm = zip(*(allowed(replay.arms, budget) for budget in fine.tolist()), strict=True)
+        axes.plot(fine, best_mix, ":", color="#555555", label="best mix of arms")
+        axes.plot(fine, best_arm, "--", color="#9a9a9a", label="best single arm")
+        for number, label in enumerate(labels):
+            again, colour = divmod(number, len(COLOURS))
+            rewards = [replay[label, budget].reward for budget in budgets]
+            low, high = [reward.low for reward in rewards], [reward.high for reward in rewards]
+            style = ("-", "--", "-.")[again % 3]
+            axes.plot(
+                budgets, [reward.value for reward in rewards], style, color=COLOURS[colour], marker="o", label=label
+            )
+            axes.fill_between(budgets, low, high, color=COLOURS[colour], alpha=0.18, linewidth=0)
+            axes.vlines(budgets, low, high, color=COLOURS[colour], alpha=0.5, linewidth=1)
+        axes.set(xlabel="Budget per round", ylabel="Reward per round", title=f"A log of {replay.rows:,} rows, replayed")
+        axes.set_ylim(bottom=0)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+        legend_below(figure, axes, columns=min(len(labels) + 2, 5))
+        if path is not None:
+            save(figure, path)
+    return figure

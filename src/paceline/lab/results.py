@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from paceline.errors import PacelineError, UnknownName, UnreadableFile
+from paceline.errors import UnknownName, UnreadableFile
 from paceline.lab import regret
-from paceline.lab.table import Table, results_table
+from paceline.lab.table import Table, frame, results_table
 from paceline.lab.totals import Totals
 from paceline.problem import Problem
 
@@ -132,26 +132,20 @@ class Results(Mapping[str, Run]):
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row per policy, trial and checkpoint."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise PacelineError("to_pandas needs pandas: pip install 'paceline[pandas]'") from error
         columns = ("regret", "pseudo_regret", "steady_regret", "skips", "idle", "spent")
         trial, at = (axis.ravel() for axis in np.indices((self.trials, len(self.rounds))))
-        frames = [
-            pd.DataFrame(
-                {
-                    "policy": label,
-                    "trial": trial,
-                    "round": self.rounds[at],
-                    **{name: getattr(run, name).ravel() for name in columns},
-                    **{name: values.ravel() for name, values in run.breakdown().items() if name != "idle"},
-                    "idle_regret": run.breakdown()["idle"].ravel(),
-                }
-            )
+        parts: list[dict[str, npt.NDArray[Any]]] = [
+            {
+                "policy": np.full(trial.size, label, object),
+                "trial": trial,
+                "round": self.rounds[at],
+                **{name: getattr(run, name).ravel() for name in columns},
+                **{name: values.ravel() for name, values in run.breakdown().items() if name != "idle"},
+                "idle_regret": run.breakdown()["idle"].ravel(),
+            }
             for label, run in self.runs.items()
         ]
-        return pd.concat(frames, ignore_index=True)
+        return frame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
 
     def plot(
         self,

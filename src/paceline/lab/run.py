@@ -6,6 +6,7 @@ from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExec
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from paceline.policies.policy import Policy, Setting
 from paceline.problem import Problem
 
 Ints = npt.NDArray[np.int64]
+Result = TypeVar("Result")
 
 # The most rounds between two looks at the outside world: progress, and whether to stop.
 STRIDE = 1_000_000
@@ -186,7 +188,7 @@ def advance_by(bar: Progress, rounds: int, _: object) -> None:
     bar.advance(rounds)
 
 
-def gathered(futures: dict[str, list[Future[Totals]]]) -> dict[str, list[Totals]]:
+def gathered(futures: dict[str, list[Future[Result]]]) -> dict[str, list[Result]]:
     """All results in their order; at the first failure the rest is cancelled."""
     everything = [future for label_futures in futures.values() for future in label_futures]
     try:

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from paceline.errors import PacelineError
+
 if TYPE_CHECKING:
+    import pandas as pd
+
     from paceline.lab.results import Run
 
 
@@ -50,6 +54,15 @@ class Table:
         rule = "|---|" + "---:|" * (len(self.headings) - 1)
         lines = ["| " + " | ".join(cells) + " |" for cells in (self.headings, *self.rows)]
         return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def frame(data: Any) -> "pd.DataFrame":
+    """A DataFrame from columns by name or from records; pandas is not needed until then."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise PacelineError("to_pandas needs pandas: pip install 'paceline[pandas]'") from error
+    return pd.DataFrame(data)
 
 
 def mean_and_error(values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> str:

@@ -5,17 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from paceline.errors import PacelineError, UnreadableFile
+from paceline.lab.text import read_text
 from paceline.problem import Problem
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The tables of a file; what is wrong with it in one line."""
+    text = read_text(path)
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UnreadableFile(f"{path} must be a readable file, but: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UnreadableFile(f"{path} must be UTF-8 text, but byte {error.start} is not") from error
+        return tomllib.loads(text)
     except ValueError as error:  # TOMLDecodeError, or a number with more digits than Python reads
         raise UnreadableFile(f"{path} must be valid TOML, but: {str(error).partition(';')[0]}") from error
     except RecursionError as error:

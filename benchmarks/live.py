@@ -1,0 +1,96 @@
+"""A decision and its outcome from Python: ask + tell with 8 arms, and reopening a journal."""
+
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from river.bandit import UCB
+
+import paceline as pl
+from benchmarks.turns import line
+
+ARMS = list("abcdefgh")
+ROUNDS = 5_000
+TURNS = 6
+EVENTS = 1_000_000
+
+Step = Callable[[float], bool]  # one round with this outcome; says whether an arm was pulled
+
+
+def live_step(bandit: pl.Bandit) -> Step:
+    def step(outcome: float) -> bool:
+        decision = bandit.ask()
+        if decision.arm is None:
+            return False
+        bandit.tell(decision.id, reward=outcome, cost=outcome)
+        return True
+
+    return step
+
+
+def river_step() -> Step:
+    policy = UCB(delta=1.0, seed=0)
+
+    def step(outcome: float) -> bool:
+        policy.update(policy.pull(ARMS), outcome)
+        return True
+
+    return step
+
+
+def medians(steps: dict[str, Step]) -> dict[str, float]:
+    """Microseconds of a median round with a pull; the contestants take turns, and the best turn of each counts."""
+    outcomes = random.Random(0)
+    best = dict.fromkeys(steps, float("inf"))
+    for _ in range(TURNS):
+        for name, step in steps.items():
+            times = []
+            for _ in range(ROUNDS):
+                outcome = outcomes.random()
+                start = time.perf_counter_ns()
+                pulled = step(outcome)
+                taken = time.perf_counter_ns() - start
+                if pulled:
+                    times.append(taken / 1000.0)
+            best[name] = min(best[name], median(times))
+    return best
+
+
+def main() -> None:
+    with TemporaryDirectory() as folder:
+        names = ("suak", "ucb-simplex", "optimistic", "thompson")
+        steps = {name: live_step(pl.Bandit(ARMS, 0.5, name)) for name in names}
+        for name in ("suak", "thompson"):
+            journal = Path(folder) / f"{name}.journal"
+            steps[f"{name}, journal"] = live_step(pl.Bandit(ARMS, 0.5, name, journal=journal))
+        taken = medians({**steps, "river": river_step()})
+        for name in names:
+            line(f"{name}, ask + tell", f"{taken[name]:.1f} us", f"at most {20 if name == 'thompson' else 12}")
+        line("river's UCB, pull + update", f"{taken['river']:.1f} us")
+        line("thompson over river's UCB", f"{taken['thompson'] / taken['river']:.2f} times", "at most 1")
+        for name in ("suak", "thompson"):
+            ratio = taken[f"{name}, journal"] / taken[name]
+            line(f"{name}: with a journal over without", f"{ratio:.2f} times", "at most 2")
+        reopening(Path(folder) / "long.journal")
+
+
+def reopening(path: Path) -> None:
+    """Seconds to open a journal of a million events, without and with a snapshot."""
+    bandit = pl.Bandit(ARMS, 0.5, journal=path, snapshot_every=None)
+    step, outcomes, events = live_step(bandit), random.Random(0), 0
+    while events < EVENTS:
+        events += 2 if step(outcomes.random()) else 1
+    bandit.close()
+    for what, target in (("the journal alone", "at most 10"), ("with a snapshot", "at most 1")):
+        start = time.perf_counter()
+        bandit = pl.Bandit.open(path)
+        line(f"a million events, {what}", f"{time.perf_counter() - start:.2f} s", target)
+        bandit.snapshot()
+        bandit.close()
+
+
+if __name__ == "__main__":
+    main()

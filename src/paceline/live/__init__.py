@@ -1,0 +1,1 @@
+"""Live decisions: a bandit inside a running program."""

@@ -1,0 +1,435 @@
+"""Bandit: decisions in a running program, under a budget that late, lost or wrong news cannot overdraw."""
+
+import logging
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
+from threading import RLock
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from paceline import checks
+from paceline.errors import InvalidValue, JournalFailed, UnknownName
+from paceline.guard import line_units
+from paceline.jit import plain
+from paceline.live import document, recovery
+from paceline.live.config import new_config
+from paceline.live.decision import Decision
+from paceline.live.estimate import ArmEstimate, arm_estimate
+from paceline.live.journal import Journal
+from paceline.live.ledger import Ledger
+from paceline.live.lineup import ACTIVE, PAUSED, RETIRED
+from paceline.optimum import Optimum, solve
+from paceline.policies import PolicyLike
+from paceline.policies.policy import GUARD, Policy
+
+LOG = logging.getLogger("paceline")
+
+NO_ARM_ACTIVE = "no arm is active"
+
+
+class Bandit:
+    """Choose an arm, round by round, and learn from what it brings; never spend more than was credited.
+
+    ``arms``        names. Arms may come and go later.
+    ``budget``      income per round, in the unit of costs; 0 if all money comes by `credit`.
+    ``policy``      a name or an object, as in `simulate`.
+    ``max_cost``    the largest possible cost of a pull: one for all arms, or {name: cost}.
+    ``max_reward``  the largest possible reward of a pull.
+    ``seed``        of the policy's own draws.
+    ``scale``       the cost that counts as 1 to the policy: the largest ``max_cost`` (or the budget, if larger) unless
+                    room must be left for dearer arms to come.
+    ``expires``     seconds after which a decision without news expires, unless `ask` says otherwise.
+    ``remember``    how many settled decisions are kept to recognise news that comes twice, and how many expired ones to
+                    be corrected by a late cost.
+    ``journal``     a new file that every event is written to before the call returns; see `open`.
+    ``clock``       the time in seconds, for expiry alone.
+
+    The promise: after every call  spent + reserved <= credited,  where credited is the budget of the rounds so far and
+    what `credit` added. A decision reserves the largest cost of its arm until its cost is told, it is cancelled, or it
+    expires (then the reservation is charged in full, and a late true cost corrects it). So the promise does not hang on
+    when, in what order, or whether news comes; only on no pull costing more than its ``max_cost``.
+
+    One Bandit may be used from many threads. A refused call changes nothing.
+
+    >>> bandit = Bandit(arms=["banner", "video"], budget=0.5, seed=7)
+    >>> decision = bandit.ask()
+    >>> decision.id, decision.arm, decision.reason
+    (1, None, 'headroom 0.5 < largest cost 1')
+    >>> decision = bandit.ask()
+    >>> bandit.tell(decision.id, reward=0.7, cost=0.25)
+    >>> bandit.spent, bandit.headroom, bandit.rounds
+    (0.25, 0.75, 2)
+    """
+
+    def __init__(
+        self,
+        arms: Sequence[str],
+        budget: float = 0.0,
+        policy: PolicyLike = "thompson",
+        max_cost: float | Mapping[str, float] = 1.0,
+        max_reward: float = 1.0,
+        seed: int = 0,
+        *,
+        scale: float | None = None,
+        expires: float | None = None,
+        remember: int = 10_000,
+        journal: str | os.PathLike[str] | None = None,
+        fsync: bool = False,
+        snapshot_every: int | None = recovery.SNAPSHOT_EVERY,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        config = new_config(arms, budget, policy, max_cost, max_reward, scale, seed, remember, expires)
+        self._start(Ledger(config), clock)
+        if journal is not None:
+            self._keep(recovery.begun(journal, self._ledger, fsync), snapshot_every)
+
+    def _start(self, ledger: Ledger, clock: Callable[[], float]) -> None:
+        """The parts that every bandit has."""
+        self._ledger = ledger
+        self._clock = clock
+        self._lock = RLock()
+        self._journal: Journal | None = None
+        self._snapshot_every: int | None = None
+        self._failed = False
+        self._next_snapshot = math.inf
+        self.recovered: str | None = None
+
+    def _keep(self, journal: Journal, snapshot_every: int | None) -> None:
+        """Write every event to a journal from now on."""
+        if snapshot_every is not None:
+            checks.whole("snapshot_every", snapshot_every, 1)
+            self._next_snapshot = journal.lines + snapshot_every
+        self._snapshot_every = snapshot_every
+        self._journal = journal
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        policy: Policy | None = None,
+        fsync: bool = False,
+        snapshot_every: int | None = recovery.SNAPSHOT_EVERY,
+        clock: Callable[[], float] = time.time,
+    ) -> "Bandit":
+        """Go on with a journal: the same bandit, bit for bit, as the one that wrote it.
+
+        A last line torn by a crash was never acknowledged; it is dropped, and ``recovered`` says so (a warning is
+        logged too). ``fsync`` syncs every event to the disk before the call returns, which survives a loss of power;
+        without it, events survive the death of the process, and `sync` is there for the moments that matter. A snapshot
+        every so many events bounds the time that this takes. ``policy`` is needed for a policy of your own only.
+        """
+        ledger, journal, report = recovery.reopened(path, policy, fsync)
+        bandit = cls.__new__(cls)
+        bandit._start(ledger, clock)
+        bandit._keep(journal, snapshot_every)
+        bandit.recovered = report
+        if report:
+            LOG.warning("%s", report)
+        return bandit
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, policy: Policy | None = None, clock: Callable[[], float] = time.time
+    ) -> "Bandit":
+        """The bandit that `save` wrote: the same future decisions, bit for bit. It has no journal."""
+        bandit = cls.__new__(cls)
+        bandit._start(document.load(path, policy), clock)
+        return bandit
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one readable JSON file, all or nothing."""
+        with self._lock:
+            document.write_file(path, document.written(self._ledger))
+
+    # Rounds and news.
+
+    def ask(self, expires: float | None = None) -> Decision:
+        """Begin a round: its budget arrives, and the policy decides.
+
+        ``expires`` is in seconds from now. An arm that comes back waits for `tell` or `cancel`.
+        """
+        if expires is not None:
+            checks.real("expires", expires, 0, above_low=True)
+        with self._lock:
+            self._check_usable()
+            ledger = self._ledger
+            lasting = ledger.config.expires if expires is None else expires
+            deadline = None if lasting is None else self._clock() + lasting
+            if ledger.deadlines:
+                self._expire_due()
+            choice = ledger.decide(deadline)
+            if self._journal is not None:
+                slot, event, partner = choice
+                tail = "" if deadline is None else f",{deadline!r}"
+                self._write(f'["ask",{slot},{event},{partner}{tail}]')
+            return self._decision(*choice)
+
+    def _decision(self, slot: int, event: int, partner: int) -> Decision:
+        """The answer for the round that has just begun."""
+        ledger = self._ledger
+        lineup = ledger.lineup
+        text = lineup.policy.events[event]
+        if event != GUARD:
+            return Decision(ledger.rounds, lineup.name_at[slot], text, lineup.name_at[partner])
+        if not lineup.slots:
+            return Decision(ledger.rounds, None, NO_ARM_ACTIVE)
+        headroom = ledger.money.amount(int(lineup.clock.headroom_units))
+        refused = lineup.max_costs[partner] if partner >= 0 else min(lineup.max_costs[slot] for slot in lineup.slots)
+        return Decision(ledger.rounds, None, text, lineup.name_at[partner], headroom, refused)
+
+    def tell(self, id: int, reward: float | None = None, cost: float | None = None) -> None:
+        """What a decision has brought: reward, cost, or one now and the other later.
+
+        Telling the same again changes nothing; other numbers are refused. The policy learns once both are known; the
+        cost frees what was reserved beyond it at once.
+        """
+        with self._lock:
+            self._check_usable()
+            number = id if type(id) is int else checked_id(id)
+            ledger = self._ledger
+            if ledger.deadlines:
+                self._expire_due()
+            if ledger.tell(number, reward, cost) and self._journal is not None:
+                self._write(f'["tell",{number},{as_json(reward)},{as_json(cost)}]')
+
+    def cancel(self, id: int) -> None:
+        """A decision was never acted on: its reservation is released, nothing is learned."""
+        self._settle_without_outcome(id, "cancel")
+
+    def expire(self, id: int) -> None:
+        """Give up waiting for a decision: its reservation is charged in full, until a late true cost corrects it."""
+        self._settle_without_outcome(id, "expire")
+
+    def _settle_without_outcome(self, id: int, how: str) -> None:
+        with self._lock:
+            self._check_usable()
+            number = checked_id(id)
+            self._expire_due()
+            change = self._ledger.cancel if how == "cancel" else self._ledger.expire
+            if change(number) and self._journal is not None:
+                self._write(f'["{how}",{number}]')
+
+    def _expire_due(self) -> None:
+        """Expire what is due by the clock."""
+        ledger = self._ledger
+        for number in ledger.due(self._clock()):
+            name = ledger.lineup.names[ledger.open[number].slot]
+            ledger.expire(number)
+            LOG.info("decision %d (%s) expired without news: its largest cost is charged in full", number, name)
+            if self._journal is not None:
+                self._write(f'["expire",{number}]')
+
+    def credit(self, amount: float) -> None:
+        """Money comes in, besides the budget of each round."""
+        with self._lock:
+            self._check_usable()
+            self._ledger.credit(amount)
+            if self._journal is not None:
+                self._write(f'["credit",{float(amount)!r}]')
+
+    # Arms.
+
+    def add(self, arm: str, max_cost: float | None = None) -> None:
+        """A new arm. Its largest cost is that of all arms unless given."""
+        with self._lock:
+            self._check_usable()
+            self._ledger.add(arm, max_cost)
+            if self._journal is not None:
+                largest = self._ledger.lineup.max_costs[-1]
+                self._write(f'["add",{recovery.quoted(arm)},{largest!r}]')
+
+    def pause(self, arm: str) -> None:
+        """Take an arm out of play. News of its earlier pulls is still taken in."""
+        self._stand(arm, PAUSED)
+
+    def resume(self, arm: str) -> None:
+        """Put a paused arm back into play, with all that it has taught."""
+        self._stand(arm, ACTIVE)
+
+    def retire(self, arm: str) -> None:
+        """Take an arm out of play for good. News of its earlier pulls is still taken in."""
+        self._stand(arm, RETIRED)
+
+    def _stand(self, arm: str, standing: str) -> None:
+        with self._lock:
+            self._check_usable()
+            if self._ledger.stand(arm, standing) and self._journal is not None:
+                self._write(f'["stand",{recovery.quoted(arm)},"{standing}"]')
+
+    # What can be seen.
+
+    @property
+    def rounds(self) -> int:
+        """Rounds so far."""
+        return self._ledger.rounds
+
+    @property
+    def spent(self) -> float:
+        """Costs so far, each rounded up to a unit of 2**-32 of the scale or less; expired pulls at their largest."""
+        return self._amount(lambda clock: clock.spent_units)
+
+    @property
+    def reserved(self) -> float:
+        """The largest costs of the decisions whose cost is not known."""
+        return self._amount(lambda clock: clock.reserved_units)
+
+    @property
+    def credited(self) -> float:
+        """The line: the budget of the rounds so far and what `credit` added."""
+        return self._amount(plain(line_units))
+
+    @property
+    def headroom(self) -> float:
+        """What may still be spent: credited - spent - reserved, never below 0."""
+        return self._amount(lambda clock: plain(line_units)(clock) - clock.spent_units - clock.reserved_units)
+
+    @property
+    def earned(self) -> float:
+        """Rewards so far of the decisions that are settled."""
+        with self._lock:
+            self._ledger.catch_up()
+            return float(self._ledger.lineup.clock.earned) * self._ledger.config.max_reward
+
+    def _amount(self, units: Callable[[Any], int]) -> float:
+        with self._lock:
+            self._ledger.catch_up()
+            return self._ledger.money.amount(int(units(self._ledger.lineup.clock)))
+
+    @property
+    def pending(self) -> dict[int, str]:
+        """The decisions that are not settled, and their arms; those that have expired among them."""
+        with self._lock:
+            names = self._ledger.lineup.names
+            return {number: names[opened.slot] for number, opened in self._ledger.open.items()}
+
+    @property
+    def expired(self) -> list[int]:
+        """The decisions charged in full for want of news."""
+        with self._lock:
+            return list(self._ledger.lapsed)
+
+    @property
+    def arms(self) -> dict[str, str]:
+        """The arms and whether each is active, paused or retired."""
+        with self._lock:
+            lineup = self._ledger.lineup
+            return dict(zip(lineup.names, lineup.standings, strict=True))
+
+    def estimates(self) -> dict[str, ArmEstimate]:
+        """What is known of each arm, with intervals that hold at all times at once (95 %), in your units."""
+        with self._lock:
+            self._ledger.catch_up()
+            lineup, config = self._ledger.lineup, self._ledger.config
+            lineup.merge()
+            return {
+                name: arm_estimate(
+                    lineup.full.arms,
+                    slot,
+                    lineup.standings[slot],
+                    config.max_reward,
+                    config.scale,
+                    lineup.max_costs[slot],
+                )
+                for slot, name in enumerate(lineup.names)
+            }
+
+    def _optimum(self) -> Optimum | None:
+        """The best mix if the arms in play are what they seem to be; None without arms or income."""
+        lineup = self._ledger.lineup
+        self._ledger.catch_up()
+        clock, arms = lineup.clock, lineup.state.arms
+        if not lineup.slots or not clock.budget > 0.0:
+            return None
+        return solve(arms.reward_mean, arms.cost_mean, float(clock.budget))
+
+    def mix(self) -> dict[str | None, float]:
+        """The best share of rounds for each arm if the arms are what they seem to be; None stands for sitting out."""
+        with self._lock:
+            best = self._optimum()
+            if best is None:
+                return {None: 1.0}
+            lineup = self._ledger.lineup
+            places = np.flatnonzero(best.mix).tolist()
+            return {lineup.name_at[lineup.slot_at[place]]: float(best.mix[place]) for place in places}
+
+    @property
+    def price(self) -> float:
+        """What one more unit of money per round would earn, if the arms are what they seem to be."""
+        with self._lock:
+            best, config = self._optimum(), self._ledger.config
+            return 0.0 if best is None else best.price * config.max_reward / config.scale
+
+    # The journal.
+
+    def _check_usable(self) -> None:
+        if self._failed:
+            raise JournalFailed(
+                "the journal of this bandit failed or was closed; it must be opened again with Bandit.open"
+            )
+
+    def _write(self, text: str) -> None:
+        """Journal an event that has happened; if that fails, nothing more may happen."""
+        journal = self._journal
+        if journal is None:
+            return
+        try:
+            journal.append(text)
+        except BaseException:
+            self._failed = True
+            raise
+        if journal.lines >= self._next_snapshot:
+            self.snapshot()
+
+    def snapshot(self) -> None:
+        """Write the state beside the journal, so that opening it again takes in only what came after."""
+        with self._lock:
+            self._check_usable()
+            if self._journal is None:
+                raise InvalidValue("snapshot must have a journal to go with, got a bandit without one; use save")
+            recovery.write_snapshot(self._journal, self._ledger)
+            if self._snapshot_every is not None:
+                self._next_snapshot = self._journal.lines + self._snapshot_every
+
+    def sync(self) -> None:
+        """Make everything so far survive a loss of power; without a journal there is nothing to do."""
+        with self._lock:
+            self._check_usable()
+            if self._journal is not None:
+                self._journal.sync()
+
+    def close(self) -> None:
+        """Close the journal, which frees it for others; a bandit with a journal cannot be used afterwards."""
+        with self._lock:
+            if self._journal is not None:
+                self._journal.close()
+                self._failed = True
+
+    def __enter__(self) -> "Bandit":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        lineup = self._ledger.lineup
+        return f"<Bandit {', '.join(lineup.names)}: {self.rounds} rounds, spent {self.spent:g} of {self.credited:g}>"
+
+
+def checked_id(value: object) -> int:
+    """The number of a decision."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise UnknownName(f"id must be the number of a decision, got {value!r}")
+    return int(value)
+
+
+def as_json(value: float | None) -> str:
+    """A number as JSON, to the last digit."""
+    return "null" if value is None else repr(float(value))

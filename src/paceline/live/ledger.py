@@ -1,0 +1,263 @@
+"""The books of a live bandit: decisions, reservations and what has been told. No files, no locks, no clock on the wall.
+
+Every change is one call here, and the same calls in the same order give the same books, bit for bit: that is how a
+journal is read back. A call either happens as a whole or raises and changes nothing.
+"""
+
+import heapq
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from paceline import checks
+from paceline.engine import Log, engine_for
+from paceline.errors import Conflict, InvalidValue, UnknownName
+from paceline.guard import line_units
+from paceline.jit import plain
+from paceline.live.config import Config
+from paceline.live.decision import CANCELLED, NULL, Opened, Outcome
+from paceline.live.lineup import Lineup, checked_arms
+from paceline.live.money import Money
+from paceline.packed import calls_for
+from paceline.policies.policy import SKIP
+
+# The columns of a `Log`: told, arm, event, partner, reward, cost, released, charged.
+COLUMNS = (np.int64, np.int64, np.int64, np.int64, np.float64, np.float64, np.int64, np.int64)
+BATCH = 100_000  # rows of a log that are collected before they are taken in
+
+Choice = tuple[int, int, int]  # slot, event, partner: what a policy has decided, in slots
+
+
+class Ledger:
+    """The state of a live bandit and everything that can happen to it."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.money = Money(config.scale)
+        self.calls = calls_for(config.policy)
+        self.lineup = Lineup(config.policy, self.money, config.budget, config.seed)
+        self.lineup.add([(name, config.max_cost_of(name)) for name in config.arms])
+        self.rounds = 0
+        self.open: dict[int, Opened] = {}
+        self.settled: OrderedDict[int, Outcome] = OrderedDict()  # the last so many, oldest first
+        self.lapsed: OrderedDict[int, None] = OrderedDict()  # expired without a cost since, the longest ago first
+        self.deadlines: list[tuple[float, int]] = []  # a heap; entries of settled decisions are passed over
+        self.waiting: list[tuple[Any, ...]] = []  # rows of a log that was read but not taken in yet
+
+    # Rounds.
+
+    def decide(self, deadline: float | None = None) -> Choice:
+        """Begin a round and let the policy choose."""
+        self.check_rounds()
+        lineup = self.lineup
+        arm, event, partner = self.calls.ask(lineup.params, *lineup.playing)
+        choice = lineup.slot_at[arm], event, lineup.slot_at[partner]
+        self.begin(choice, deadline)
+        return choice
+
+    def follow(self, choice: Choice, deadline: float | None = None) -> None:
+        """Begin a round with a choice made earlier, as a journal tells it."""
+        self.check_rounds()
+        places = self.lineup.places
+        slot, event, partner = choice
+        self.waiting.append((0, places[slot], event, places.get(partner, SKIP), 0.0, 0.0, 0, 0))
+        self.begin(choice, deadline)
+        if len(self.waiting) >= BATCH:
+            self.catch_up()
+
+    def begin(self, choice: Choice, deadline: float | None) -> None:
+        """Book a choice; a pull stays open, with its largest cost reserved (the engine has seen to the money)."""
+        self.rounds += 1
+        slot, event, partner = choice
+        if slot >= 0:
+            opened = self.open[self.rounds] = Opened(slot, event, partner, self.lineup.reserves[slot])
+            if deadline is not None:
+                opened.deadline = deadline
+                heapq.heappush(self.deadlines, (deadline, self.rounds))
+
+    def check_rounds(self) -> None:
+        """The guard counts rounds exactly up to a point."""
+        if self.rounds >= checks.MOST_ROUNDS:
+            raise InvalidValue(f"rounds must stay at or below {checks.MOST_ROUNDS}, got one more")
+
+    # Outcomes.
+
+    def tell(self, number: int, reward: float | None, cost: float | None) -> bool:
+        """Take in a reward, a cost, or both; says whether this was news."""
+        opened = self.open.get(number)
+        if opened is None:
+            self.check_same(number, reward, cost)
+            return False
+        if reward is None and cost is None:
+            raise InvalidValue(f"tell must be given a reward, a cost or both, got neither for decision {number}")
+        lineup = self.lineup
+        if reward is not None:
+            most = self.config.max_reward
+            if not (type(reward) is float and 0.0 <= reward <= most):  # the usual case costs no message
+                reward = checks.real(f"reward of decision {number}", reward, 0, most)
+            if opened.reward is not None and opened.reward != reward:
+                raise Conflict(f"decision {number} must keep its reward {opened.reward!r}, got {reward!r}")
+        if cost is not None:
+            most = lineup.max_costs[opened.slot]
+            if not (type(cost) is float and 0.0 <= cost <= most):
+                cost = checks.real(f"cost of decision {number} ({lineup.names[opened.slot]})", cost, 0, most)
+            if opened.cost is not None and opened.cost != cost:
+                raise Conflict(f"decision {number} must keep its cost {opened.cost!r}, got {cost!r}")
+        news = (reward is not None and opened.reward is None) or (cost is not None and opened.cost is None)
+        if news:
+            self.take_news(number, opened, reward, cost)
+        return news
+
+    def take_news(self, number: int, opened: Opened, reward: float | None, cost: float | None) -> None:
+        """Book what is new; once reward and cost are both known the policy learns and the decision is settled."""
+        released = charged = 0
+        if cost is not None and opened.cost is None:
+            released, charged = opened.reserved, self.money.charge(cost) - opened.charged
+            opened.cost, opened.reserved, opened.charged = cost, 0, opened.charged + charged
+            self.lapsed.pop(number, None)
+        if reward is not None:
+            opened.reward = reward
+        if opened.reward is None or opened.cost is None:
+            self.move_money(released, charged)
+            return
+        del self.open[number]
+        self.remember(number, (opened.reward, opened.cost))
+        outcome = opened.reward / self.config.max_reward, opened.cost / self.config.scale, released, charged
+        places = self.lineup.places
+        arm, partner = places.get(opened.slot), places.get(opened.partner)
+        if arm is None or partner is None:
+            self.take_in_aside(opened, outcome)
+        elif self.waiting:
+            self.waiting.append((1, arm, opened.event, partner, *outcome))
+        else:
+            self.calls.take_in(self.lineup.params, *self.lineup.playing, arm, opened.event, partner, *outcome)
+
+    def take_in_aside(self, opened: Opened, outcome: tuple[float, float, int, int]) -> None:
+        """Learn of an arm that is not in play: on the full state, in which arms stand at their slots."""
+        self.catch_up()
+        lineup = self.lineup
+        lineup.merge()
+        count = len(lineup.names)
+        partner = count if opened.partner == NULL else opened.partner
+        params = lineup.params_for(count)
+        self.calls.take_in(params, *lineup.all, opened.slot, opened.event, partner, *outcome)
+        lineup.field()
+
+    def check_same(self, number: int, reward: float | None, cost: float | None) -> None:
+        """News of a decision that is not open must be old news."""
+        told = self.settled.get(number)
+        if told is None:
+            raise self.not_open(number)
+        if told == CANCELLED:
+            raise Conflict(f"decision {number} was cancelled; it must not be told an outcome, got {(reward, cost)}")
+        for thing, given, known in (("reward", reward, told[0]), ("cost", cost, told[1])):
+            if given is not None and given != known:
+                raise Conflict(f"decision {number} must keep its {thing} {known!r}, got {given!r}")
+
+    def cancel(self, number: int) -> bool:
+        """Forget a pull that was never acted on; says whether this was news."""
+        opened = self.open.get(number)
+        if opened is None:
+            if number not in self.settled:
+                raise self.not_open(number)
+            if self.settled[number] != CANCELLED:
+                raise Conflict(f"decision {number} was told its outcome; it must not be cancelled any more")
+            return False
+        if opened.cost is not None or opened.reward is not None:
+            raise Conflict(f"decision {number} was told a part of its outcome; it must not be cancelled any more")
+        del self.open[number]
+        self.lapsed.pop(number, None)
+        self.remember(number, CANCELLED)
+        self.move_money(opened.reserved, -opened.charged)
+        return True
+
+    def expire(self, number: int) -> bool:
+        """Charge the reservation of a pull in full; says whether there was any."""
+        opened = self.open.get(number)
+        if opened is None:
+            if number not in self.settled:
+                raise self.not_open(number)
+            return False
+        if opened.expired or opened.cost is not None:
+            return False
+        opened.expired = True
+        units = opened.reserved
+        opened.reserved, opened.charged = 0, units
+        self.move_money(units, units)
+        self.lapsed[number] = None
+        if len(self.lapsed) > self.config.remember:
+            forgotten, _ = self.lapsed.popitem(last=False)
+            del self.open[forgotten]
+        return True
+
+    def due(self, now: float) -> list[int]:
+        """The open decisions whose deadline has passed, not expired yet."""
+        found = []
+        while self.deadlines and self.deadlines[0][0] <= now:
+            _, number = heapq.heappop(self.deadlines)
+            opened = self.open.get(number)
+            if opened is not None and not opened.expired and opened.cost is None:
+                found.append(number)
+        return found
+
+    def not_open(self, number: int) -> UnknownName:
+        """What to say of a number that is neither open nor remembered."""
+        if 1 <= number <= self.rounds:
+            kept = self.config.remember
+            return UnknownName(
+                f"decision {number} is not open: it was to sit out, or {kept} others were settled since it was"
+            )
+        return UnknownName(f"id must be that of a decision, from 1 to {self.rounds}, got {number}")
+
+    def remember(self, number: int, told: Outcome) -> None:
+        """Keep how a decision ended, and forget the oldest."""
+        self.settled[number] = told
+        if len(self.settled) > self.config.remember:
+            self.settled.popitem(last=False)
+
+    # Money.
+
+    def move_money(self, released: int, charged: int) -> None:
+        """Release and charge units without an outcome to learn from."""
+        self.catch_up()
+        clock = self.lineup.clock
+        clock.reserved_units -= released
+        clock.spent_units += charged
+
+    def credit(self, amount: float) -> None:
+        """More income, besides the budget of each round."""
+        amount = checks.real("credit", amount, 0, above_low=True)
+        self.catch_up()
+        clock = self.lineup.clock
+        self.money.check_total(plain(line_units)(clock), amount)
+        clock.credited_units += self.money.income(amount)
+
+    # Arms.
+
+    def add(self, name: str, max_cost: float | None) -> None:
+        """A new arm."""
+        checked_arms([name], self.lineup.names)
+        if max_cost is None:
+            max_cost = self.config.max_cost_of(name)
+        max_cost = self.config.checked_max_cost(name, max_cost)
+        self.catch_up()
+        self.lineup.add([(name, max_cost)])
+
+    def stand(self, name: str, standing: str) -> bool:
+        """Pause, resume or retire an arm; says whether anything changes."""
+        slot = self.lineup.slot_of(name)
+        if self.lineup.standings[slot] == standing:
+            return False
+        self.catch_up()
+        self.lineup.stand(slot, standing)
+        return True
+
+    def catch_up(self) -> None:
+        """Take in the rows of a log that are waiting."""
+        if self.waiting:
+            columns = zip(*self.waiting, strict=True)
+            log = Log(*(np.array(column, kind) for column, kind in zip(columns, COLUMNS, strict=True)))  # type: ignore[arg-type]
+            engine = engine_for(type(self.config.policy))  # type: ignore[arg-type]  # mypy takes the class for an object
+            engine.replay(self.lineup.params, self.lineup.state, log)
+            self.waiting = []

@@ -1,0 +1,142 @@
+"""From a journal, and the snapshot beside it, back to the books that wrote it."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from paceline.errors import InvalidValue, PacelineError, UnreadableFile
+from paceline.live import document
+from paceline.live.config import config_from
+from paceline.live.journal import DIGITS, Journal, Place, Read
+from paceline.live.ledger import Ledger
+from paceline.policies.policy import Policy
+
+TITLE, FORMAT = "paceline journal", 1
+TITLE_BYTES = f'["{TITLE}"'.encode()
+SNAPSHOT_EVERY = 100_000
+
+
+def quoted(text: str) -> str:
+    """A text as JSON."""
+    return json.dumps(text)
+
+
+def snapshot_path(journal: Journal) -> Path:
+    """The snapshot stands beside its journal."""
+    return journal.path.with_name(f"{journal.path.name}.snapshot")
+
+
+def begun(path: str | os.PathLike[str], ledger: Ledger, sync_each: bool) -> Journal:
+    """A new journal, with the settings of a bandit in its first line."""
+    journal = Journal(path, sync_each)
+    try:
+        if journal.size() > 0 and not is_unfinished(journal):
+            raise InvalidValue(
+                f"journal {path} must be a new file (Bandit.open goes on with one), got one with content"
+            )
+        journal.drop_torn()  # a first line that was never finished
+        snapshot_path(journal).unlink(missing_ok=True)  # of a journal that is gone
+        journal.append(json.dumps([TITLE, FORMAT, ledger.config.to_dict()]))
+    except BaseException:
+        journal.close()
+        raise
+    return journal
+
+
+def is_unfinished(journal: Journal) -> bool:
+    """Whether a file is just the beginning of a first line of ours, as a crash may leave it, and nobody else's."""
+    start, title = journal.head(DIGITS + 1 + len(TITLE_BYTES)), b" " + TITLE_BYTES
+    digits, rest = start[:DIGITS], start[DIGITS:]
+    ours = all(digit in b"0123456789abcdef" for digit in digits) and title.startswith(rest)
+    return ours and not journal.read().texts
+
+
+def reopened(
+    path: str | os.PathLike[str], policy: Policy | None, sync_each: bool
+) -> tuple[Ledger, Journal, str | None]:
+    """The books that a journal tells, the journal ready for more, and a report of what was amiss."""
+    if not Path(path).exists():
+        raise UnreadableFile(f"journal {path} must exist to be opened; Bandit(..., journal=path) begins one")
+    journal = Journal(path, sync_each)
+    try:
+        reports: list[str] = []
+        ledger, found = from_snapshot(journal, policy, reports) or from_the_start(journal, policy)
+        for number, event in enumerate(found.events(), start=found.end.lines - len(found.texts) + 1):
+            happen(ledger, event, number, journal.path)
+        ledger.catch_up()
+        if found.torn:
+            journal.drop_torn()
+            reports.append(
+                f"journal {path}: {found.torn} bytes after line {found.end.lines} were torn by a crash, never "
+                "acknowledged, and are dropped"
+            )
+    except BaseException:
+        journal.close()
+        raise
+    return ledger, journal, "; ".join(reports) or None
+
+
+def from_the_start(journal: Journal, policy: Policy | None) -> tuple[Ledger, Read]:
+    """An empty ledger with the settings in the first line, and all events after it."""
+    found = journal.read()
+    if not found.texts:
+        raise UnreadableFile(
+            f"journal {journal.path} has no whole first line: nothing was ever acknowledged in it, and "
+            "Bandit(..., journal=path) may begin it anew"
+        )
+    match json.loads(found.texts[0]):
+        case [title, version, *_] if title == TITLE and version != FORMAT:
+            raise UnreadableFile(f"journal {journal.path} has format {version}; this version reads {FORMAT}")
+        case [title, _, dict() as settings] if title == TITLE:
+            return Ledger(config_from(settings, policy)), found._replace(texts=found.texts[1:])
+    raise UnreadableFile(f"{journal.path} must be a journal of a Bandit; its first line is not that of one")
+
+
+def from_snapshot(journal: Journal, policy: Policy | None, reports: list[str]) -> tuple[Ledger, Read] | None:
+    """The books in the snapshot and the events after it; None if there is no snapshot that can be trusted."""
+    path = snapshot_path(journal)
+    if not path.exists():
+        return None
+    try:
+        body = document.read_file(path)
+        place = Place(*body.pop("journal"))
+        if not journal.has(place):
+            reports.append(f"snapshot {path} does not belong to the journal as it is, and was not used")
+            return None
+        return document.read(body, policy), journal.read(place)
+    except UnreadableFile as error:
+        reports.append(f"snapshot was not used: {error}")
+        return None
+
+
+def write_snapshot(journal: Journal, ledger: Ledger) -> None:
+    """The state after the last line. The journal is synced first: a snapshot is never ahead of it."""
+    journal.sync()
+    document.write_file(snapshot_path(journal), {**document.written(ledger), "journal": list(journal.end)})
+
+
+def happen(ledger: Ledger, event: Any, number: int, path: Path) -> None:
+    """Let one event of a journal happen again."""
+    try:
+        match event:
+            case ["ask", slot, why, partner]:
+                ledger.follow((slot, why, partner))
+            case ["ask", slot, why, partner, deadline]:
+                ledger.follow((slot, why, partner), deadline)
+            case ["tell", decision, reward, cost]:
+                ledger.tell(decision, reward, cost)
+            case ["cancel", decision]:
+                ledger.cancel(decision)
+            case ["expire", decision]:
+                ledger.expire(decision)
+            case ["credit", amount]:
+                ledger.credit(amount)
+            case ["add", name, max_cost]:
+                ledger.add(name, max_cost)
+            case ["stand", name, standing]:
+                ledger.stand(name, standing)
+            case _:
+                raise UnreadableFile(f"{event!r} is not an event")
+    except (PacelineError, KeyError, TypeError) as error:
+        raise UnreadableFile(f"journal {path} does not make sense in line {number}: {error}") from error

@@ -1,0 +1,732 @@
+"""Replays of logged outcomes against naive loops, against the simulator, and against logs that are wrong."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from play import THREE_ARMS, begin, contents, is_pull
+
+import paceline as pl
+from paceline.engine import engine_for
+from paceline.lab.logged import full_log, random_log, weighted_mean
+from paceline.lab.replayed import rounds_of
+from paceline.lab.sheet import sheet_of
+from paceline.policies import POLICIES, named
+from paceline.policies.policy import SKIP, Policy, Setting, learn_nothing
+
+PLAYABLE = [name for name in POLICIES if name != "oracle"]
+MEANS, COST_MEANS = np.array([0.45, 0.7, 0.8]), np.array([0.3, 0.75, 0.8])
+
+
+def beta_table(rows: int, seed: object = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Outcomes of the three arms of the paper."""
+    generator = np.random.default_rng(seed)
+    return (
+        generator.beta(10 * MEANS, 10 * (1 - MEANS), (rows, 3)),
+        generator.beta(10 * COST_MEANS, 10 * (1 - COST_MEANS), (rows, 3)),
+    )
+
+
+def shown_at_random(
+    rows: int, seed: int = 1, share: tuple[float, ...] = (1 / 3, 1 / 3, 1 / 3)
+) -> dict[str, np.ndarray]:
+    """A log of the three arms of the paper, each shown with its share."""
+    rewards, costs = beta_table(rows, [seed, 1])
+    arm = np.random.default_rng([seed, 2]).choice(3, size=rows, p=share)
+    at = np.arange(rows)
+    return {"arm": arm, "reward": rewards[at, arm], "cost": costs[at, arm], "propensity": np.array(share)[arm]}
+
+
+def full_columns(rewards: np.ndarray, costs: np.ndarray) -> dict[str, np.ndarray]:
+    """A full log with the columns r0, r1, ..., c0, c1, ..."""
+    return {f"{kind}{arm}": table[:, arm] for kind, table in (("r", rewards), ("c", costs)) for arm in range(3)}
+
+
+FULL = {"rewards": {arm: f"r{arm}" for arm in range(3)}, "costs": {arm: f"c{arm}" for arm in range(3)}}
+
+
+# The kernels, against loops of ask and tell.
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_table_is_played_as_by_hand(name):
+    rewards, costs = beta_table(800)
+    by_hand, at_once = begin(named(name), THREE_ARMS), begin(named(name), THREE_ARMS)
+    for row in range(800):
+        arm, event, partner = by_hand.engine.ask(by_hand.params, by_hand.state)
+        if is_pull(by_hand.state, arm):
+            outcome = rewards[row, arm], costs[row, arm]
+            by_hand.engine.tell(by_hand.params, by_hand.state, arm, event, partner, *outcome)
+    at_once.engine.play_table(at_once.params, at_once.state, rewards, costs)
+    assert at_once.state.clock.t == 800
+    assert contents(at_once.state) == contents(by_hand.state)
+
+
+def sifted_by_hand(engine, params, state, rows, most_rounds) -> list[Fraction]:
+    """Rejection replay straight from the page: the true cost of each settled round, 0 where nothing was pulled."""
+    costs: list[Fraction] = []
+    events = iter(rows)
+    while len(costs) < most_rounds:
+        arm, event, partner = engine.ask(params, state)
+        if not is_pull(state, arm):
+            costs.append(Fraction(0))
+            continue
+        for shown, reward, cost in events:
+            if shown == arm:
+                engine.tell(params, state, arm, event, partner, reward, cost)
+                costs.append(Fraction(cost))
+                break
+        else:
+            break
+    return costs
+
+
+@pytest.mark.parametrize("most_rounds", [300, 10_000])
+@pytest.mark.parametrize("name", POLICIES)
+def test_rows_are_sifted_as_by_hand(name, most_rounds):
+    log = shown_at_random(1200)
+    columns = log["arm"], log["reward"], log["cost"]
+    by_hand, at_once = begin(named(name), THREE_ARMS), begin(named(name), THREE_ARMS)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    costs = sifted_by_hand(by_hand.engine, by_hand.params, by_hand.state, rows, most_rounds)
+    at_once.engine.sift(at_once.params, at_once.state, *columns, most_rounds)
+    assert contents(at_once.state) == contents(by_hand.state)
+    assert at_once.state.clock.idle + at_once.state.arms.pulls.sum() == len(costs)
+    if most_rounds == 300:
+        assert at_once.state.clock.t == 300
+    else:  # a third of the rows, and the rounds sat out; the last pull found no row
+        assert 300 < at_once.state.arms.pulls.sum() < 500
+        assert at_once.state.clock.t == len(costs) + 1
+
+
+class Nothing(NamedTuple):
+    """No numbers."""
+
+
+def choose_nothing(params, state):
+    """The null arm."""
+    return state.arms.pulls.size, 1, SKIP
+
+
+@dataclass(frozen=True)
+class Idler(Policy):
+    """Never pulls."""
+
+    name = "idler"
+    events = ("guard", "null arm")
+    choose = staticmethod(choose_nothing)
+    learn = staticmethod(learn_nothing)
+
+    def params(self, setting):
+        return Nothing()
+
+
+def test_a_policy_that_never_pulls_comes_to_an_end():
+    found = pl.replay(shown_at_random(50), Idler(), budget=0.5, repeats=2)["idler", 0.5]
+    assert (found.rounds, found.rows, found.idle.value, found.reward.value) == (50, 0, 1, 0)
+
+
+# The whole replay, against a loop by hand in the units of the user.
+
+LARGEST = {"0": 4.0, "1": 8.0, "2": 8.0}
+PRIZE = 20.0
+
+
+def in_money(log: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Rewards of up to 20 and costs of up to 8; the costs of arm 0 are below 4."""
+    halved = np.where(log["arm"] == 0, 4.0, 8.0)
+    return {**log, "reward": PRIZE * log["reward"], "cost": halved * log["cost"]}
+
+
+@pytest.mark.parametrize("name", PLAYABLE)
+def test_replay_of_a_random_log_is_the_loop_by_hand(name):
+    log = in_money(shown_at_random(600, share=(0.5, 0.3, 0.2)))
+    arguments = {"propensity": "propensity", "max_cost": LARGEST, "max_reward": PRIZE, "repeats": 3, "seed": 7}
+    found = pl.replay(log, name, budget=[3.0], **arguments)[name, 3.0]
+    setting = Setting(3, 3.0 / 8.0, 600, max_costs=(0.5, 1.0, 1.0))
+    policy = named(name)
+    headrooms = []
+    for stream in range(6):
+        generator = np.random.default_rng([7, stream])
+        at = generator.permutation(600) if stream < 3 else generator.integers(600, size=600)
+        stays = generator.random(600) < 0.2 / log["propensity"][at]
+        rows = [
+            (int(log["arm"][row]), float(log["reward"][row]) / PRIZE, float(log["cost"][row]) / 8.0)
+            for row in at[stays].tolist()
+        ]
+        state = policy.new_state(setting, 7, stream)
+        costs = sifted_by_hand(engine_for(type(policy)), policy.params(setting), state, rows, 600)
+        totals = found.ordered if stream < 3 else found.resampled
+        where = stream % 3
+        assert totals.earned[where, 0] == state.clock.earned
+        assert totals.pulls[where, 0].tolist() == state.arms.pulls.tolist()
+        assert rounds_of(totals)[where] == len(costs)
+        # The promise, in exact arithmetic: spent so far <= c t after every round.
+        sums = np.cumsum(costs)
+        headrooms.append(min(Fraction(3, 8) * (t + 1) - spent for t, spent in enumerate(sums)))
+    assert min(headrooms) >= 0
+    assert found.min_headroom == pytest.approx(8.0 * float(min(headrooms)), abs=1e-5)
+    assert found.min_headroom >= 0
+    rounds = rounds_of(found.ordered)
+    assert found.reward.value == pytest.approx(np.mean(PRIZE * found.ordered.earned[:, 0] / rounds), rel=1e-12)
+    again = PRIZE * found.resampled.earned[:, 0] / rounds_of(found.resampled)
+    assert again.min() <= found.reward.low < found.reward.high <= again.max()
+    assert found.spent.value == pytest.approx(np.mean(8.0 * found.ordered.spent[:, 0] / rounds), rel=1e-12)
+    assert found.spent.value <= 3.0
+    assert found.rows == pytest.approx(sum(found.pulls.values()))
+    assert found.rounds == pytest.approx(rounds.mean())
+    assert found.idle.value == pytest.approx((found.ordered.idle[:, 0] / rounds).mean())
+
+
+@pytest.mark.parametrize("name", PLAYABLE)
+def test_replay_of_a_full_log_is_the_loop_by_hand(name):
+    rewards, costs = beta_table(500)
+    found = pl.replay(full_columns(rewards, costs), name, budget=0.4, seed=5, repeats=3, **FULL)[name, 0.4]
+    setting, policy = Setting(3, 0.4, 500), named(name)
+    engine = engine_for(type(policy))
+    for stream in range(4):
+        at = np.arange(500) if stream == 0 else np.random.default_rng([5, stream]).integers(500, size=500)
+        params, state = policy.params(setting), policy.new_state(setting, 5, stream)
+        spent, least = Fraction(0), Fraction(1)
+        for t, row in enumerate(at.tolist(), start=1):
+            arm, event, partner = engine.ask(params, state)
+            if is_pull(state, arm):
+                engine.tell(params, state, arm, event, partner, rewards[row, arm], costs[row, arm])
+                spent += Fraction(costs[row, arm])
+            least = min(least, Fraction(0.4) * t - spent)
+        totals = found.ordered if stream == 0 else found.resampled
+        where = max(stream - 1, 0)
+        assert least >= 0
+        assert totals.min_headroom[where] == pytest.approx(float(least), abs=1e-6)
+        assert totals.earned[where, 0] == state.clock.earned
+        assert totals.pulls[where, 0].tolist() == state.arms.pulls.tolist()
+        if stream == 0:
+            assert found.reward.value == state.clock.earned / 500
+            assert found.pulls == {str(arm): pulls for arm, pulls in enumerate(state.arms.pulls.tolist())}
+    assert found.rounds == 500
+    assert found.resampled.earned.shape == (3, 1)
+
+
+@pytest.mark.parametrize("costs", ["largest", "coin"])
+@pytest.mark.parametrize("name", PLAYABLE)
+def test_the_line_holds_in_every_replay(name, costs):
+    log = shown_at_random(300)
+    log["cost"] = np.ones(300) if costs == "largest" else (log["cost"] > 0.5) * 1.0
+    for budget in (0.05, 0.37, 1.0):
+        found = pl.replay(log, name, budget=budget, repeats=20)[name, budget]
+        for part in (found.ordered, found.resampled):
+            assert (part.min_headroom >= 0).all()
+            assert (part.spent[:, 0] <= budget * rounds_of(part)).all()
+            assert (part.spent[:, 0] > 0).all()
+
+
+# Against the simulator.
+
+
+def agrees(replayed: list[float], simulated: np.ndarray) -> bool:
+    """Whether two means agree, up to a chance of 1 in 10,000.
+
+    The quantile of Student's t with the 39 degrees of freedom of 40 logs, beyond which lie 5e-5 on either side, is
+    4.33. The means are those of independent logs and trials.
+    """
+    assert len(replayed) == 40
+    error = math.hypot(np.std(replayed, ddof=1) / math.sqrt(40), simulated.std(ddof=1) / math.sqrt(simulated.size))
+    return abs(np.mean(replayed) - simulated.mean()) < 4.33 * error
+
+
+def simulated(problem: pl.Problem, policy: str, rounds: float) -> np.ndarray:
+    """Reward per round in 400 trials."""
+    run = pl.simulate(problem, policy, rounds=round(rounds), trials=400, seed=99)[policy]
+    return run.totals.earned[:, -1] / round(rounds)
+
+
+@pytest.mark.parametrize("policy", ["thompson", "suak", "uniform"])
+@pytest.mark.parametrize("share", [(1 / 3, 1 / 3, 1 / 3), (0.6, 0.3, 0.1)])
+def test_estimates_agree_with_the_simulator(policy, share):
+    found = [
+        pl.replay(shown_at_random(1500, seed, share), policy, budget=0.5, propensity="propensity", repeats=10)
+        for seed in range(40)
+    ]
+    replayed = [one[policy, 0.5] for one in found]
+    rewards = [one.reward.value for one in replayed]
+    truth = simulated(THREE_ARMS, policy, np.mean([one.rounds for one in replayed]))
+    assert agrees(rewards, truth)
+    assert not agrees([reward + 0.01 for reward in rewards], truth)  # the test would notice
+
+
+def confounded(rows: int, seed: int) -> dict[str, np.ndarray]:
+    """Arm "a" was mostly shown to people who like it: half of them do, and get it with probability 0.8, not 0.2.
+
+    Shown to everybody, "a" earns 0.5 and "b" 0.6, at the same cost.
+    """
+    generator = np.random.default_rng([seed, 3])
+    likes = generator.random(rows) < 0.5
+    is_a = generator.random(rows) < np.where(likes, 0.8, 0.2)
+    mean = np.where(is_a, np.where(likes, 0.9, 0.1), 0.6)
+    return {
+        "arm": np.where(is_a, "a", "b"),
+        "reward": (generator.random(rows) < mean) * 1.0,
+        "cost": (generator.random(rows) < 0.5) * 1.0,
+        "p": np.where(is_a == likes, 0.8, 0.2),
+    }
+
+
+def test_propensities_undo_a_biased_choice_of_arms():
+    logs = [confounded(2000, seed) for seed in range(40)]
+    heeded = [pl.replay(log, budget=1.0, propensity="p", repeats=5)["thompson", 1.0] for log in logs]
+    ignored = [pl.replay(log, budget=1.0, repeats=5)["thompson", 1.0] for log in logs]
+    problem = pl.Problem.bernoulli([0.5, 0.6], [0.5, 0.5], budget=1.0)
+    truth = simulated(problem, "thompson", np.mean([one.rounds for one in heeded]))
+    assert agrees([one.reward.value for one in heeded], truth)
+    assert not agrees([one.reward.value for one in ignored], truth)
+    assert np.mean([one.reward.value for one in ignored]) > truth.mean() + 0.1  # about 0.74: those who like it
+    found = pl.replay(confounded(20_000, 0), budget=1.0, propensity="p", repeats=2).arms["a"].reward
+    assert abs(found.value - 0.5) < 3.9 * (found.high - found.low) / (2 * 1.96)  # 1 in 10,000
+    assert found.high < 0.6
+    assert pl.replay(confounded(20_000, 0), budget=1.0, repeats=2).arms["a"].reward.low > 0.7
+
+
+def test_intervals_of_the_means_hold_the_truth_as_often_as_they_say():
+    """40 logs, 3 arms, reward and cost: at 0.95 fewer than 213 or all of the 240 come up 4 in 100,000 times."""
+    held = 0
+    for seed in range(40):
+        arms = pl.replay(shown_at_random(900, seed, (0.6, 0.3, 0.1)), propensity="propensity", budget=1, repeats=2).arms
+        for arm, reward, cost in zip(arms.values(), MEANS, COST_MEANS, strict=True):
+            held += int(arm.reward.low <= reward <= arm.reward.high) + int(arm.cost.low <= cost <= arm.cost.high)
+    assert 213 <= held < 240
+
+
+def test_mean_with_weights():
+    values, weights = np.array([0.2, 0.6, 0.6]), np.array([4.0, 1.0, 1.0])
+    assert weighted_mean(values, weights, 1.0).value == pytest.approx((0.8 + 1.2) / 6)
+    one = weighted_mean(np.array([0.3]), np.array([2.0]), 0.5)
+    assert (one.value, one.low, one.high) == (0.3, 0.0, 0.5)
+
+
+def test_best_mix_and_best_arm_of_the_estimated_means():
+    log = {"arm": ["dear", "cheap"] * 50, "reward": [8.0, 2.0] * 50, "cost": [5.0, 1.0] * 50}
+    found = pl.replay(log, budget=[2.0, 9.0], max_cost=5.0, max_reward=10.0, repeats=2)
+    # At 2 a quarter of the rounds can be dear: 0.25 * 8 + 0.75 * 2. One arm alone: min(8 * 2 / 5, 2).
+    assert found["thompson", 2.0].optimum == pytest.approx(3.5)
+    assert found["thompson", 2.0].single == pytest.approx(3.2)
+    assert found["thompson", 9.0].optimum == found["thompson", 9.0].single == pytest.approx(8.0)
+
+
+def test_a_budget_above_the_largest_cost_never_binds():
+    log = in_money(shown_at_random(400))
+    found = pl.replay(log, budget=[8.0, 1000.0], max_cost=8.0, max_reward=PRIZE, repeats=4)
+    assert found["thompson", 8.0].record() == {**found["thompson", 1000.0].record(), "budget": 8.0}
+    assert found["thompson", 8.0].idle.high < 0.01
+
+
+# Notes.
+
+
+def test_shares_that_equal_propensities_cannot_explain_are_noted():
+    log = shown_at_random(3000, share=(0.4, 0.3, 0.3))
+    (first, *_) = pl.replay(log, budget=0.5, repeats=2).notes
+    share = (log["arm"] == 0).mean()
+    errors = (3 * share - 1) * 3000 / math.sqrt(3000 * 2)
+    assert first.startswith(f"arm '0' is shown in {share:.1%} of the rows where equal propensities, taken for granted")
+    assert f"give 33.3% ({errors:.1f} standard errors away)" in first
+    assert pl.replay(log, budget=0.5, repeats=2, propensity="propensity").notes == ()
+    assert pl.replay(shown_at_random(3000), budget=0.5, repeats=2).notes == ()
+
+
+def test_propensities_that_do_not_fit_are_noted():
+    log = shown_at_random(3000, share=(0.4, 0.3, 0.3))
+    log["propensity"] = np.full(3000, 0.5)
+    notes = pl.replay(log, budget=0.5, repeats=2, propensity="propensity").notes
+    assert len(notes) == 3
+    assert "its propensities give 50.0%" in notes[1]
+
+
+def test_a_single_arm_needs_no_note():
+    log = {"arm": ["only"] * 20, "reward": [1] * 20, "cost": [0] * 20}
+    found = pl.replay(log, budget=1, repeats=2)
+    assert found.notes == ()
+    assert found["thompson", 1.0].reward.value == 1
+
+
+# The same again, from wherever the log comes.
+
+
+def test_the_seed_decides():
+    log = shown_at_random(500)
+    first, second, third = (
+        pl.replay(log, ["thompson", "uniform"], budget=[0.3, 0.6], repeats=5, seed=seed).records() for seed in (1, 1, 2)
+    )
+    assert first == second
+    assert first != third
+
+
+def test_a_policy_more_changes_no_other():
+    log = shown_at_random(500)
+    both = pl.replay(log, ["suak", "uniform"], budget=[0.3, 0.6], repeats=5)
+    alone = pl.replay(log, "uniform", budget=0.6, repeats=5)
+    assert both["uniform", 0.6].record() == alone["uniform", 0.6].record()
+
+
+def test_the_compiler_changes_nothing():
+    code = """
+import json, sys
+import paceline as pl
+log = json.load(sys.stdin)
+print(json.dumps([
+    pl.replay(log, ["thompson", "suak"], budget=0.4, repeats=2).records(),
+    pl.replay(log, ["thompson", "suak"], budget=0.4, repeats=2,
+              rewards={"a": "reward", "b": "cost"}, costs={"a": "cost", "b": "reward"}).records(),
+]))
+"""
+    log = json.dumps({name: column.tolist() for name, column in shown_at_random(150).items()})
+    found = []
+    for off in ("0", "1"):
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", code],
+            input=log,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+            env={**os.environ, "NUMBA_DISABLE_JIT": off},
+        )
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout))
+    assert found[0] == found[1]
+
+
+def write_csv(path, frame: pd.DataFrame):
+    """The frame as a file; floats are written so that they read back as they were."""
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_frames_files_and_mappings_are_the_same(tmp_path):
+    log = shown_at_random(400, share=(0.5, 0.25, 0.25))
+    frame = pd.DataFrame(log)
+    path = write_csv(tmp_path / "log.csv", frame)
+    text = path.read_text(encoding="utf-8")
+    with_mark = tmp_path / "mark.csv"
+    with_mark.write_text("\ufeff" + text.replace(",", ", ").replace("\n", "\r\n") + "\n\n", encoding="utf-8")
+    kinds = [
+        log,
+        {name: column.tolist() for name, column in log.items()},
+        {name: tuple(map(str, column)) for name, column in log.items()},
+        frame,
+        frame.convert_dtypes(),
+        frame.astype({"arm": "category"}),
+        path,
+        str(path),
+        with_mark,
+    ]
+    records = [pl.replay(kind, budget=0.5, propensity="propensity", repeats=3).records() for kind in kinds]
+    assert all(one == records[0] for one in records)
+
+
+def test_full_logs_from_frames_files_and_mappings_are_the_same(tmp_path):
+    log = full_columns(*beta_table(200))
+    path = write_csv(tmp_path / "log.csv", pd.DataFrame(log))
+    records = [pl.replay(kind, budget=0.5, repeats=3, **FULL).records() for kind in (log, pd.DataFrame(log), path)]
+    assert records[0] == records[1] == records[2]
+
+
+def test_names_of_columns_can_be_chosen():
+    log = shown_at_random(200)
+    renamed = {"what": log["arm"], "won": log["reward"], "paid": log["cost"], "p": log["propensity"], "user": ["x"]}
+    found = pl.replay(renamed, budget=0.5, arm="what", reward="won", cost="paid", propensity="p", repeats=3)
+    assert found.records() == pl.replay(log, budget=0.5, propensity="propensity", repeats=3).records()
+
+
+def test_arms_are_in_the_order_of_their_numbers_and_names():
+    log = {"arm": ["b", 10, 9, "a"], "reward": [1, 0, 0, 1], "cost": [0.5] * 4}
+    assert list(pl.replay(log, budget=0.5, repeats=2).arms) == ["9", "10", "a", "b"]
+
+
+# What is shown.
+
+
+@pytest.fixture(scope="module")
+def replayed() -> pl.Replay:
+    """Two policies at three budgets."""
+    return pl.replay(shown_at_random(300), ["thompson", "uniform"], budget=[0.6, 0.2, 0.4], repeats=10)
+
+
+def test_results_by_policy_and_budget(replayed):
+    assert list(replayed) == [(label, budget) for label in ("thompson", "uniform") for budget in (0.6, 0.2, 0.4)]
+    assert len(replayed) == 6
+    assert replayed["uniform", 0.2].label == "uniform"
+    assert (replayed.rows, replayed.repeats, replayed.seed) == (300, 10, 0)
+    with pytest.raises(pl.UnknownName, match=r"must be one of \('thompson', 0.6\), .*, got \('thompson', 0.3\)"):
+        _ = replayed["thompson", 0.3]
+
+
+def test_table(replayed):
+    table = replayed.table()
+    assert table.headings[:5] == ("policy", "budget", "rounds", "rows used", "reward per round")
+    one = replayed["thompson", 0.2]
+    assert table.rows[1][:2] == ("thompson", "0.2")
+    assert table.rows[1][4] == str(one.reward)
+    assert f"{one.idle.value:.1%}" in table.rows[1]
+    assert [row[0] for row in replayed.arm_table().rows] == ["0", "1", "2"]
+
+
+def test_data_frame(replayed):
+    frame = replayed.to_pandas()
+    assert frame["policy"].tolist() == ["thompson"] * 3 + ["uniform"] * 3
+    one = replayed["uniform", 0.4]
+    row = frame[(frame["policy"] == "uniform") & (frame["budget"] == 0.4)].iloc[0]
+    assert (row["reward"], row["reward_low"], row["reward_high"]) == (one.reward.value, one.reward.low, one.reward.high)
+    assert row["pulls_2"] == one.pulls["2"]
+    assert row["optimum"] == one.optimum
+
+
+def test_figure(replayed, tmp_path):
+    figure = replayed.plot(tmp_path / "new" / "replay.png")
+    assert isinstance(figure, Figure)
+    assert (tmp_path / "new" / "replay.png").read_bytes().startswith(b"\x89PNG")
+    (axes,) = figure.axes
+    lines = {line.get_label(): line for line in axes.lines}
+    assert list(lines) == ["best mix of arms", "best single arm", "thompson", "uniform"]
+    assert lines["uniform"].get_xdata().tolist() == [0.2, 0.4, 0.6]
+    rewards = [replayed["uniform", budget].reward.value for budget in (0.2, 0.4, 0.6)]
+    assert lines["uniform"].get_ydata().tolist() == rewards
+    best = lines["best mix of arms"].get_ydata()
+    assert (best[0], best[-1]) == (replayed["uniform", 0.2].optimum, replayed["uniform", 0.6].optimum)
+    assert len({line.get_color() for line in axes.lines}) == 4
+
+
+def test_one_budget_can_be_drawn():
+    pl.replay(shown_at_random(100), budget=0.5, repeats=2).plot()
+
+
+# What is refused.
+
+GOOD = {"arm": ["a", "b", "a", "b"], "reward": [0, 1, 0.5, 1], "cost": [0.1, 0.2, 0.3, 0.4], "p": [0.5, 0.5, 0.5, 0.5]}
+GOOD_FULL = {"ra": [0, 1, 1], "rb": [0.5, 0, 1], "ca": [0.1, 0.2, 0.3], "cb": [0.4, 0.5, 0.6]}
+BOTH = {"rewards": {"a": "ra", "b": "rb"}, "costs": {"a": "ca", "b": "cb"}}
+
+BAD_ROWS = [
+    ({"reward": [0, "much", 1, 1]}, {}, "reward in column 'reward' must be a finite number; row 2 has 'much'"),
+    ({"reward": [0, 1, None, 1]}, {}, "reward in column 'reward' must be a finite number; row 3 has None"),
+    ({"reward": [0, 1, True, 1]}, {}, "must be a finite number; row 3 has True"),
+    ({"reward": [0, 1, 1, math.nan]}, {}, "must be a finite number; row 4 has nan"),
+    ({"reward": [0, 1, 1, 10**400]}, {}, "must be a finite number; row 4 has 1000"),
+    ({"reward": np.array([0, 1, np.inf, np.nan])}, {}, "must be a finite number; row 3 has inf, row 4 has nan"),
+    ({"reward": [-0.5, 1, 1, -1]}, {}, "reward in column 'reward' must be in [0, 1]; row 1 has -0.5, row 4 has -1.0"),
+    ({"reward": [0, 1, 1, 1.5]}, {}, "reward in column 'reward' must be in [0, 1]; row 4 has 1.5"),
+    ({"reward": [0, 5, 9, 1]}, {"max_reward": 5}, "must be in [0, 5]; row 3 has 9.0"),
+    (
+        {"cost": [2, 3, 4, 5]},
+        {},
+        "cost in column 'cost' must be in [0, 1]; row 1 has 2.0, row 2 has 3.0, row 3 has 4.0, and 1 more",
+    ),
+    ({"cost": [0.1, -0.2, 0.3, 0.4]}, {}, "cost in column 'cost' must be in [0, 1]; row 2 has -0.2"),
+    (
+        {},
+        {"max_cost": {"a": 1, "b": 0.3}},
+        "cost in column 'cost' must be at most the max_cost of its arm; row 4 has 0.4 for 'b', whose max_cost is 0.3",
+    ),
+    (
+        {"arm": ["a", "b", "c", "c"]},
+        {"max_cost": {"a": 1, "b": 1}},
+        "arm in column 'arm' must be one of max_cost; row 3 has 'c', row 4 has 'c'",
+    ),
+    (
+        {"arm": ["a", "", None, 1.5]},
+        {},
+        "arm in column 'arm' must be a text or a whole number; row 2 has '', row 3 has ",
+    ),
+    ({"p": [0.5, 0, 0.5, 0.5]}, {"propensity": "p"}, "propensity in column 'p' must be in (0, 1]; row 2 has 0.0"),
+    ({"p": [0.5, 0.5, 0.5, 1.1]}, {"propensity": "p"}, "propensity in column 'p' must be in (0, 1]; row 4 has 1.1"),
+    (
+        {"p": [0.5, -1, 0.5, "x"]},
+        {"propensity": "p"},
+        "propensity in column 'p' must be a finite number; row 4 has 'x'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("columns", "arguments", "words"), BAD_ROWS, ids=[words for _, _, words in BAD_ROWS])
+def test_bad_rows_are_named_by_number(columns, arguments, words):
+    pl.replay(GOOD, budget=0.5, repeats=2)
+    with pytest.raises(pl.InvalidValue) as error:
+        pl.replay({**GOOD, **columns}, budget=0.5, repeats=2, **arguments)
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_missing_values_of_pandas_are_named_by_number():
+    frame = pd.DataFrame({**GOOD, "cost": pd.array([0.1, None, 0.3, 0.4], "Float64")})
+    with pytest.raises(pl.InvalidValue, match=r"cost in column 'cost' must be a finite number; row 2 has "):
+        pl.replay(frame, budget=0.5)
+    frame = pd.DataFrame({**GOOD, "arm": [1.0, 2.0, math.nan, 1.0]})
+    with pytest.raises(pl.InvalidValue, match=r"arm in column 'arm' must be .* number; row 3 has nan$"):
+        pl.replay(frame, budget=0.5)
+
+
+@pytest.mark.parametrize(
+    ("columns", "arguments", "words"),
+    [
+        ({"rb": [0.5, 2, 1]}, {}, "reward of 'b' in column 'rb' must be in [0, 1]; row 2 has 2.0"),
+        ({"ca": [0.1, "", 0.3]}, {}, "cost of 'a' in column 'ca' must be a finite number; row 2 has ''"),
+        ({}, {"max_cost": {"a": 0.25, "b": 1}}, "cost of 'a' in column 'ca' must be in [0, 0.25]; row 3 has 0.3"),
+    ],
+)
+def test_bad_rows_of_a_full_log_are_named_by_number(columns, arguments, words):
+    pl.replay(GOOD_FULL, budget=0.5, repeats=2, **BOTH)
+    with pytest.raises(pl.InvalidValue) as error:
+        pl.replay({**GOOD_FULL, **columns}, budget=0.5, repeats=2, **BOTH, **arguments)
+    assert words in str(error.value)
+
+
+CSV = "arm,reward,cost\na,1,0.5\n\nb,0,0.25\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "words"),
+    [
+        (CSV + "a,2,0.5\n", pl.InvalidValue, "reward in column 'reward' must be in [0, 1]; row 3 (line 5) has 2.0"),
+        (CSV + '"a\nb",1,much\n', pl.InvalidValue, "must be a finite number; row 3 (line 5) has 'much'"),
+        (CSV + '"a\nb",1,1\nb,1,\n', pl.InvalidValue, "must be a finite number; row 4 (line 7) has ''"),
+        (
+            CSV + "a,1\nb,1,1,1\n",
+            pl.InvalidValue,
+            "a row must have 3 fields as the heading has; row 3 (line 5) has 2, ",
+        ),
+        (CSV + '"a"b,1,1\n', pl.UnreadableFile, "must be a CSV file, but: line 5, ',' expected after '\"'"),
+        ("arm,reward,arm\n", pl.UnreadableFile, "names of columns must differ, got 'arm' twice"),
+        ("arm,reward,costs\na,1,1\n", pl.UnknownName, "a log must have a column 'cost', got arm, reward, costs"),
+        ("", pl.UnknownName, "a log must have a column 'arm', got none"),
+        ("arm,reward,cost\n", pl.InvalidValue, "a log must have at least one row, got none"),
+    ],
+)
+def test_files_that_are_wrong(text, kind, words, tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(kind) as error:
+        pl.replay(path, budget=0.5)
+    assert str(error.value).startswith(str(path))
+    assert words in str(error.value)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(pl.UnreadableFile, match=r"none.csv must be a readable file, but: No such file"):
+        pl.replay(tmp_path / "none.csv", budget=0.5)
+    (tmp_path / "binary.csv").write_bytes(b"arm\n\xff\xfe")
+    with pytest.raises(pl.UnreadableFile, match=r"binary.csv must be UTF-8 text, but byte 4 is not"):
+        pl.replay(tmp_path / "binary.csv", budget=0.5)
+
+
+@pytest.mark.parametrize(
+    ("log", "arguments", "kind", "words"),
+    [
+        (GOOD, {"budget": 0}, pl.InvalidValue, "budget must be a finite number above 0, got 0.0"),
+        (GOOD, {"budget": [0.5, math.nan]}, pl.InvalidValue, "budget must be a finite number above 0, got nan"),
+        (GOOD, {"budget": "0.5"}, pl.InvalidValue, "budget must be a number, got '0.5'"),
+        (GOOD, {"budget": []}, pl.InvalidValue, "budget must be a number or a list of at least one, got none"),
+        (GOOD, {"budget": [0.5, 0.2, 0.5]}, pl.InvalidValue, "budgets must differ, got 0.5 twice"),
+        (GOOD, {"repeats": 1}, pl.InvalidValue, "repeats must be a whole number of at least 2, got 1"),
+        (GOOD, {"seed": -1}, pl.InvalidValue, "seed must be"),
+        (GOOD, {"policy": "sauk"}, pl.UnknownName, "policy must be one of thompson"),
+        (GOOD, {"policy": "oracle"}, pl.InvalidValue, "oracle must be given the true problem"),
+        (GOOD, {"max_cost": 0}, pl.InvalidValue, "max_cost must be a finite number above 0, got 0.0"),
+        (GOOD, {"max_cost": "1"}, pl.InvalidValue, "max_cost must be a number, got '1'"),
+        (GOOD, {"max_cost": {"a": 1, "b": -1}}, pl.InvalidValue, "max_cost of 'b' must be a finite number above 0"),
+        (
+            GOOD,
+            {"max_cost": {"a": 1, "b": 1, "c": 1}},
+            pl.InvalidValue,
+            "max_cost must name the arms of the log, a, b,",
+        ),
+        (GOOD, {"max_reward": 0}, pl.InvalidValue, "max_reward must be a finite number above 0, got 0.0"),
+        (GOOD, {"arm": "which"}, pl.UnknownName, "a log must have a column 'which', got arm, reward, cost, p"),
+        (GOOD, {"propensity": "q"}, pl.UnknownName, "a log must have a column 'q'"),
+        (GOOD, {"rewards": {"a": "reward"}}, pl.InvalidValue, "costs must be a mapping of arms to columns"),
+        (GOOD, {"costs": {"a": "cost"}}, pl.InvalidValue, "rewards must be a mapping of arms to columns"),
+        (GOOD_FULL, {"rewards": [], "costs": {"a": "ca"}}, pl.InvalidValue, "rewards must be a mapping of arms"),
+        (
+            GOOD_FULL,
+            {"rewards": {"a": "ra"}, "costs": {"b": "cb"}},
+            pl.InvalidValue,
+            "rewards and costs must name the same arms, got a and b",
+        ),
+        (GOOD_FULL, {**BOTH, "rewards": {"a": "ra", "b": "x"}}, pl.UnknownName, "a log must have a column 'x'"),
+        (GOOD_FULL, {**BOTH, "propensity": "p"}, pl.InvalidValue, "propensity is for logs that know one arm a row"),
+        (
+            GOOD_FULL,
+            {**BOTH, "max_cost": {"a": 1}},
+            pl.InvalidValue,
+            "max_cost must name the arms of the log, a, b, got a",
+        ),
+        ({**GOOD, "cost": [0.1]}, {}, pl.InvalidValue, "columns must have the same length, got 4 and 1 for 'cost'"),
+        ({**GOOD, "cost": "0.1,"}, {}, pl.InvalidValue, "column 'cost' must be one list of values, got str"),
+        (
+            {**GOOD, "cost": np.ones((4, 2))},
+            {},
+            pl.InvalidValue,
+            "column 'cost' must be one list of values, got ndarray",
+        ),
+        ({}, {}, pl.UnknownName, "a log must have a column 'arm', got none"),
+        ({"arm": [], "reward": [], "cost": []}, {}, pl.InvalidValue, "a log must have at least one row, got none"),
+        ({"ra": [], "rb": [], "ca": [], "cb": []}, BOTH, pl.InvalidValue, "a log must have at least one row, got none"),
+        (7, {}, pl.InvalidValue, "log must be a DataFrame, a mapping of columns or the path of a CSV file, got 7"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_arguments_that_are_wrong(log, arguments, kind, words):
+    with pytest.raises(kind) as error:
+        pl.replay(log, **{"budget": 0.5, "repeats": 2, **arguments})
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_two_columns_of_one_name():
+    frame = pd.DataFrame([["a", 1, 1, 0]], columns=["arm", "reward", "cost", "cost"])
+    with pytest.raises(pl.InvalidValue, match="column 'cost' must be one list of values"):
+        pl.replay(frame, budget=0.5)
+
+
+def test_a_log_too_short_for_a_single_round():
+    log = {"arm": ["a", "b"], "reward": [1, 1], "cost": [0, 0]}
+    with pytest.raises(pl.InvalidValue, match="a log must have rows enough for a round of thompson, got 2"):
+        pl.replay(log, budget=1.0)
+
+
+def test_nothing_of_a_log_is_changed():
+    log = shown_at_random(100)
+    before = {name: column.copy() for name, column in log.items()}
+    pl.replay(log, budget=0.5, propensity="propensity", repeats=2)
+    for name, column in log.items():
+        np.testing.assert_array_equal(column, before[name])
+
+
+def test_thinning_leaves_every_arm_the_same_chance():
+    """40,000 rows with shares 0.7, 0.2, 0.1: about 4,000 of each arm stay, within 4.9 standard errors (1 in 10^6)."""
+    log = random_log(
+        sheet_of(shown_at_random(40_000, share=(0.7, 0.2, 0.1))), "arm", "reward", "cost", "propensity", 1, 1
+    )
+    for again in (False, True):
+        kept = log.drawn(np.random.default_rng(3), again)
+        counts = np.bincount(kept.shown, minlength=3)
+        assert (abs(counts - 4000) < 4.9 * math.sqrt(2 * 4000)).all()
+        assert len(set(kept.rewards)) == kept.shown.size if not again else len(set(kept.rewards)) < kept.shown.size
+
+
+def test_a_full_log_keeps_its_rows_together():
+    rewards, costs = beta_table(50)
+    log = full_log(sheet_of(full_columns(rewards, costs)), FULL["rewards"], FULL["costs"], 1.0, 1.0)
+    assert log.drawn(np.random.default_rng(0), again=False) is log
+    again = log.drawn(np.random.default_rng(0), again=True)
+    rows = {(*reward, *cost) for reward, cost in zip(rewards.tolist(), costs.tolist(), strict=True)}
+    drawn = [(*reward, *cost) for reward, cost in zip(again.rewards.tolist(), again.costs.tolist(), strict=True)]
+    assert len(drawn) == 50
+    assert set(drawn) < rows
