@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from paceline.policies.ucb_simplex import UCBSimplex
     from paceline.policies.uniform import Uniform
     from paceline.problem import Problem
+    from paceline.study.experiment import Experiment
+    from paceline.study.run import run_experiment
+    from paceline.study.study import Study
 
 __version__ = "0.1.0"
 
@@ -71,6 +74,9 @@ _HOMES = {
     "paceline.policies.ucb_simplex": ("UCBSimplex",),
     "paceline.policies.uniform": ("Uniform",),
     "paceline.problem": ("Problem",),
+    "paceline.study.experiment": ("Experiment",),
+    "paceline.study.run": ("run_experiment",),
+    "paceline.study.study": ("Study",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -84,6 +90,7 @@ __all__ = [
     "Constant",
     "Decision",
     "Empirical",
+    "Experiment",
     "InvalidValue",
     "JournalFailed",
     "JournalInUse",
@@ -99,6 +106,7 @@ __all__ = [
     "Results",
     "Run",
     "Scaled",
+    "Study",
     "ThompsonPacer",
     "UCBSimplex",
     "Uniform",
@@ -109,6 +117,7 @@ __all__ = [
     "paper",
     "problems",
     "replay",
+    "run_experiment",
     "simulate",
     "theory",
 ]

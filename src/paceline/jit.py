@@ -53,11 +53,11 @@ def plain(function: Any) -> Any:
 
 @cache
 def package_digest() -> str:
-    """Digest of the sources that compiled loops can contain (all but live, the laboratory and the command line)."""
+    """Digest of the sources that compiled loops can contain (all but live, lab, study and cli)."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         part = path.relative_to(PACKAGE)
-        if part.parts[0] not in {"live", "lab", "cli"}:
+        if part.parts[0] not in {"live", "lab", "study", "cli"}:
             digest.update(str(part).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 

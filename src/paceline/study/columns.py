@@ -1,0 +1,151 @@
+"""Totals as columns of a Parquet file, and back. The only file that knows Parquet."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.errors import PacelineError, UnreadableFile
+from paceline.lab.totals import Totals
+from paceline.study.experiment import Task
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PER_CHECKPOINT = ("earned", "spent", "skips", "idle")
+
+
+def arrow() -> Any:
+    """pyarrow, or what to do without it."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError as error:
+        raise PacelineError("results of experiments need pyarrow: pip install 'paceline[experiments]'") from error
+    return pa
+
+
+def schema() -> "pa.Schema":
+    """A row per problem, policy, trial and checkpoint: raw totals up to that round."""
+    pa = arrow()
+    return pa.schema(
+        [
+            ("problem", pa.int32()),  # the numbers and what they stand for are in the manifest
+            ("policy", pa.int32()),
+            ("trial", pa.int64()),
+            ("round", pa.int64()),
+            ("earned", pa.float64()),
+            ("spent", pa.float64()),
+            ("skips", pa.int64()),
+            ("idle", pa.int64()),
+            ("pulls", pa.list_(pa.int64())),  # one entry per arm
+            ("memory", pa.list_(pa.float64())),  # what the policy itself counts, in the order of the manifest
+            ("min_headroom", pa.float64()),  # the smallest of all rounds of the trial
+        ]
+    )
+
+
+def table_of(task: Task, policy: int, totals: Totals) -> "pa.Table":
+    """The rows of a finished task."""
+    pa = arrow()
+    count, points = totals.earned.shape
+    trials = np.repeat(np.arange(task.first, task.first + count), points)
+    memory = np.stack([totals.memory[name].astype(np.float64) for name in totals.memory.dtype.names or ()], axis=-1)
+    columns = {
+        "problem": np.full(count * points, task.number, np.int32),
+        "policy": np.full(count * points, policy, np.int32),
+        "trial": trials,
+        "round": np.tile(task.rounds, count),
+        **{name: getattr(totals, name).ravel() for name in PER_CHECKPOINT},
+        "pulls": lists(totals.pulls),
+        "memory": lists(memory),
+        "min_headroom": np.repeat(totals.min_headroom, points),
+    }
+    return pa.table(columns, schema=schema())
+
+
+def lists(values: npt.NDArray[Any]) -> "pa.ListArray":
+    """Entries along the last axis as one list each."""
+    pa = arrow()
+    width = values.shape[-1]
+    offsets = np.arange(0, values.size + 1, width, dtype=np.int32)
+    return pa.ListArray.from_arrays(offsets, pa.array(values.ravel()))
+
+
+def write_table(path: Path, table: "pa.Table") -> None:
+    """All or nothing."""
+    write_tables(path, [table])
+
+
+def write_tables(path: Path, tables: Iterable["pa.Table"]) -> None:
+    """Tables one after the other, a row group each, into one file, all or nothing.
+
+    Nothing in the bytes depends on when, where or in how many parts the work was done.
+    """
+    pa = arrow()
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        with pa.parquet.ParquetWriter(unfinished, schema(), compression="zstd") as writer:
+            for table in tables:
+                writer.write_table(table, row_group_size=max(table.num_rows, 1))
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def read_table(path: Path) -> "pa.Table":
+    """A file that `write_table` wrote."""
+    pa = arrow()
+    try:
+        return pa.parquet.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise UnreadableFile(f"{path} must be a Parquet file of a run; it is damaged or foreign") from error
+
+
+def groups(path: Path) -> Iterator["pa.Table"]:
+    """The row groups of a file, one at a time."""
+    pa = arrow()
+    try:
+        file = pa.parquet.ParquetFile(path)
+        for number in range(file.num_row_groups):
+            yield file.read_row_group(number)
+    except (OSError, pa.ArrowException) as error:
+        raise UnreadableFile(f"{path} must be a Parquet file of a run; it is damaged or foreign") from error
+
+
+def totals_of(tables: list["pa.Table"], points: int, memory: np.dtype[Any]) -> Totals:
+    """The totals of all trials in tables of one problem and one policy."""
+    pa = arrow()
+    table = pa.concat_tables(tables)
+    trials = table.num_rows // points
+
+    def column(name: str) -> npt.NDArray[Any]:
+        return np.asarray(table.column(name).combine_chunks().to_numpy(zero_copy_only=False)).reshape(trials, points)
+
+    def nested(name: str) -> npt.NDArray[Any]:
+        flat = np.asarray(table.column(name).combine_chunks().flatten().to_numpy(zero_copy_only=False))
+        return flat.reshape(trials, points, -1)
+
+    records = np.zeros((trials, points), memory)
+    for number, name in enumerate(memory.names or ()):
+        records[name] = nested("memory")[:, :, number]
+    return Totals(
+        **{name: column(name) for name in PER_CHECKPOINT},
+        pulls=nested("pulls"),
+        memory=records,
+        min_headroom=column("min_headroom")[:, -1],
+    )
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """All or nothing."""
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        unfinished.write_text(json.dumps(content, indent=1) + os.linesep, encoding="utf-8")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)

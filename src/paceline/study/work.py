@@ -1,0 +1,40 @@
+"""The work of one task, wherever it is done."""
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from paceline.lab.run import Trial, compile_first, run_trial
+from paceline.lab.totals import Totals, stacked
+from paceline.study.experiment import Task
+
+
+def run_task(task: Task, step: Callable[[int], None] | None = None) -> Totals:
+    """Play the trials of a task; their totals one above the other."""
+    return stacked([run_trial(trial, step) for trial in task.trials()])
+
+
+def compile_all(trials: Sequence[Trial]) -> None:
+    """Compile every policy, or load it from the disk, before the work; one process at a time on a machine.
+
+    Several processes that compile the same function at once can spoil numba's cache.
+    """
+    with one_at_a_time():
+        for trial in trials:
+            compile_first(trial)
+
+
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Wait until no other process of this user on this machine is in here."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        yield
+        return
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    with (Path(tempfile.gettempdir()) / f"paceline-compile-{user}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
