@@ -48,6 +48,8 @@ CLOCK = np.dtype(
             ("rate_units", np.int64),
             ("rate_part", np.int64),
             ("credited_units", np.int64),
+            ("held_units", np.int64),
+            ("held_rounds", np.int64),
             ("reserved_units", np.int64),
             ("spent_units", np.int64),
             ("lowest_units", np.int64),
@@ -73,6 +75,8 @@ class Clock(Protocol):
     rate_units: int  # whole units of income per round, and
     rate_part: int  # the rest in 2**-31 units
     credited_units: int  # income besides
+    held_units: int  # income that is still to be credited, in equal parts over
+    held_rounds: int  # so many rounds
     reserved_units: int  # largest costs of the pulls whose true cost is not known yet
     spent_units: int  # S_c
     lowest_units: int  # the smallest c t - S_c(t) of all rounds so far
@@ -120,6 +124,11 @@ def line_units(clock: Clock) -> int:
 def open_round(clock: Clock) -> bool:
     """Begin the next round: its budget arrives. Says whether a pull could be paid for whatever it costs."""
     clock.t += 1
+    if clock.held_rounds > 0:
+        part = clock.held_units // clock.held_rounds
+        clock.credited_units += part
+        clock.held_units -= part
+        clock.held_rounds -= 1
     line = line_units(clock)
     if clock.credited_units > 0:
         clock.budget = min(line * clock.unit / clock.t, 1.0)

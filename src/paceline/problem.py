@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.distributions import KINDS, Bernoulli, Beta, Distribution, Scaled, extremes, from_dict, to_dict
+from paceline.distributions import KINDS, Bernoulli, Beta, Constant, Distribution, Scaled, extremes, from_dict, to_dict
 from paceline.errors import InvalidValue
 from paceline.optimum import Optimum, solve
 
@@ -180,7 +180,7 @@ def checked_max_costs(costs: Sequence[Distribution], given: Sequence[float] | No
     if len(given) != len(costs):
         raise InvalidValue(f"max_costs must have one entry per arm, got {len(given)} for {len(costs)} arms")
     for arm, (cost, most) in enumerate(zip(costs, given, strict=True)):
-        checks.real(f"max_costs[{arm}]", most, 0, 1, above_low=True)
+        checks.real(f"max_costs[{arm}]", most, 0, 1)
         if (highest := extremes(cost)[1]) > most:
             raise InvalidValue(f"max_costs[{arm}] must cover every cost of its arm, {highest}, got {most}")
     return tuple(map(float, given))
@@ -190,6 +190,8 @@ def scaled_beta(mean: float, top: float, concentration: float) -> Distribution:
     """A cost with this mean that is at most ``top``."""
     if mean > top:
         raise InvalidValue(f"a mean cost must be at most the largest cost {top}, got {mean}")
+    if top == 0.0:
+        return Constant(0.0)
     return Beta(mean, concentration) if top == 1.0 else Scaled(Beta(mean / top, concentration), top)
 
 

@@ -43,7 +43,9 @@ class Bandit:
     ``seed``        of the policy's own draws.
     ``scale``       the cost that counts as 1 to the policy: the largest ``max_cost`` (or the budget, if larger) unless
                     room must be left for dearer arms to come.
-    ``expires``     seconds after which a decision without news expires, unless `ask` says otherwise.
+    ``expires``     seconds after which a decision that is not settled expires, unless `ask` says otherwise.
+    ``silence``     the reward that is meant when a decision expires with a cost but no reward, such as 0 for no click;
+                    nothing is learned from it unless this is given.
     ``remember``    how many settled decisions are kept to recognise news that comes twice, and how many expired ones to
                     be corrected by a late cost.
     ``journal``     a new file that every event is written to before the call returns; see `open`.
@@ -77,13 +79,14 @@ class Bandit:
         *,
         scale: float | None = None,
         expires: float | None = None,
+        silence: float | None = None,
         remember: int = 10_000,
         journal: str | os.PathLike[str] | None = None,
         fsync: bool = False,
         snapshot_every: int | None = recovery.SNAPSHOT_EVERY,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        config = new_config(arms, budget, policy, max_cost, max_reward, scale, seed, remember, expires)
+        config = new_config(arms, budget, policy, max_cost, max_reward, scale, seed, remember, expires, silence)
         self._start(Ledger(config), clock)
         if journal is not None:
             self._keep(recovery.begun(journal, self._ledger, fsync), snapshot_every)
@@ -203,7 +206,11 @@ class Bandit:
         self._settle_without_outcome(id, "cancel")
 
     def expire(self, id: int) -> None:
-        """Give up waiting for a decision: its reservation is charged in full, until a late true cost corrects it."""
+        """Give up waiting for a decision.
+
+        Without a cost its reservation is charged in full, until a late true cost corrects it. With a cost but no reward
+        it is told ``silence``, if the bandit has one; else nothing is learned until a late reward comes.
+        """
         self._settle_without_outcome(id, "expire")
 
     def _settle_without_outcome(self, id: int, how: str) -> None:
@@ -221,17 +228,21 @@ class Bandit:
         for number in ledger.due(self._clock()):
             name = ledger.lineup.names[ledger.open[number].slot]
             ledger.expire(number)
-            LOG.info("decision %d (%s) expired without news: its largest cost is charged in full", number, name)
+            LOG.info("decision %d (%s) expired: a cost that is not known is charged in full", number, name)
             if self._journal is not None:
                 self._write(f'["expire",{number}]')
 
-    def credit(self, amount: float) -> None:
-        """Money comes in, besides the budget of each round."""
+    def credit(self, amount: float, over: int = 0) -> None:
+        """Money comes in, besides the budget of each round: at once, or in equal parts ``over`` the rounds to come.
+
+        A policy takes all headroom as leave to spend. A weekly grant that should last the week is better credited over
+        the rounds of a week; what is still held back then is spread anew together with it.
+        """
         with self._lock:
             self._check_usable()
-            self._ledger.credit(amount)
+            self._ledger.credit(amount, over)
             if self._journal is not None:
-                self._write(f'["credit",{float(amount)!r}]')
+                self._write(f'["credit",{float(amount)!r},{int(over)}]')
 
     # Arms.
 
@@ -285,6 +296,11 @@ class Bandit:
         return self._amount(plain(line_units))
 
     @property
+    def held(self) -> float:
+        """What `credit` holds back for the rounds to come."""
+        return self._amount(lambda clock: clock.held_units)
+
+    @property
     def headroom(self) -> float:
         """What may still be spent: credited - spent - reserved, never below 0."""
         return self._amount(lambda clock: plain(line_units)(clock) - clock.spent_units - clock.reserved_units)
@@ -310,7 +326,7 @@ class Bandit:
 
     @property
     def expired(self) -> list[int]:
-        """The decisions charged in full for want of news."""
+        """The decisions that nothing more is expected of; those without a cost are charged in full."""
         with self._lock:
             return list(self._ledger.lapsed)
 

@@ -10,7 +10,8 @@ from paceline.live.lineup import checked_arms
 from paceline.policies import POLICIES, PolicyLike, labelled, named
 from paceline.policies.policy import Policy, Setting
 
-LARGEST_AMOUNT = 2.0**500  # far from where floats end, so that no sum or square on the way overflows
+# Far from where floats end, so that no sum or square on the way overflows or vanishes.
+LARGEST_AMOUNT, SMALLEST_SCALE = 2.0**500, 2.0**-500
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Config:
     seed: int
     remember: int
     expires: float | None
+    silence: float | None
 
     def max_cost_of(self, name: str) -> float:
         """The largest cost of an arm, as far as it was said beforehand."""
@@ -37,7 +39,7 @@ class Config:
 
     def checked_max_cost(self, name: str, value: object) -> float:
         """The largest cost of a new arm, at most the scale."""
-        largest = checks.real(f"max_cost of {name}", value, 0, above_low=True)
+        largest = checks.real(f"max_cost of {name}", value, 0)
         if largest > self.scale:
             raise InvalidValue(
                 f"max_cost of {name} must be at most the scale of costs, {self.scale:g} "
@@ -61,6 +63,7 @@ def new_config(
     seed: int,
     remember: int,
     expires: float | None,
+    silence: float | None,
 ) -> Config:
     """The settings, once every one of them has passed its check."""
     names = tuple(checked_arms(arms))
@@ -68,12 +71,15 @@ def new_config(
     max_cost = checked_max_costs(names, max_cost)
     largest = max(max_cost.values()) if isinstance(max_cost, dict) else max_cost
     least_scale = max(largest, budget)
+    if least_scale == 0.0:
+        raise InvalidValue("the largest max_cost or the budget must be above 0, got 0 for both")
     if scale is None:
         scale = least_scale
     elif checks.real("scale", scale, 0, LARGEST_AMOUNT) < least_scale:
         raise InvalidValue(
             f"scale must be at least the largest max_cost and the budget, {least_scale:g}, got {scale!r}"
         )
+    checks.real("the scale of costs", scale, SMALLEST_SCALE)
     chosen = labelled(policy)
     if len(chosen) != 1:
         raise InvalidValue(f"policy must be one policy, got {', '.join(chosen)}")
@@ -87,6 +93,7 @@ def new_config(
         seed=checks.seed(seed),
         remember=checks.whole("remember", remember, 0),
         expires=None if expires is None else checks.real("expires", expires, 0, above_low=True),
+        silence=None if silence is None else checks.real("silence", silence, 0, max_reward),
     )
     config.policy.params(Setting(len(names), budget / config.scale))  # a policy that cannot run live says so here
     return config
@@ -95,13 +102,13 @@ def new_config(
 def checked_max_costs(names: Sequence[str], given: object) -> float | dict[str, float]:
     """One largest cost for all arms, or one for each by name."""
     if not isinstance(given, Mapping):
-        return checks.real("max_cost", given, 2.0**-500, LARGEST_AMOUNT)
+        return checks.real("max_cost", given, 0, LARGEST_AMOUNT)
     unknown = [name for name in given if name not in names]
     missing = [name for name in names if name not in given]
     if unknown or missing:
         problem = f"no entry for {missing[0]!r}" if missing else f"an entry for {unknown[0]!r}"
         raise InvalidValue(f"max_cost must have one entry for every arm, got {problem}")
-    return {name: checks.real(f"max_cost of {name}", given[name], 2.0**-500, LARGEST_AMOUNT) for name in names}
+    return {name: checks.real(f"max_cost of {name}", given[name], 0, LARGEST_AMOUNT) for name in names}
 
 
 def config_from(table: dict[str, Any], policy: Policy | None) -> Config:

@@ -41,7 +41,7 @@ class Ledger:
         self.rounds = 0
         self.open: dict[int, Opened] = {}
         self.settled: OrderedDict[int, Outcome] = OrderedDict()  # the last so many, oldest first
-        self.lapsed: OrderedDict[int, None] = OrderedDict()  # expired without a cost since, the longest ago first
+        self.lapsed: OrderedDict[int, None] = OrderedDict()  # expired and not settled since, the longest ago first
         self.deadlines: list[tuple[float, int]] = []  # a heap; entries of settled decisions are passed over
         self.waiting: list[tuple[Any, ...]] = []  # rows of a log that was read but not taken in yet
 
@@ -115,13 +115,13 @@ class Ledger:
         if cost is not None and opened.cost is None:
             released, charged = opened.reserved, self.money.charge(cost) - opened.charged
             opened.cost, opened.reserved, opened.charged = cost, 0, opened.charged + charged
-            self.lapsed.pop(number, None)
         if reward is not None:
             opened.reward = reward
         if opened.reward is None or opened.cost is None:
             self.move_money(released, charged)
             return
         del self.open[number]
+        self.lapsed.pop(number, None)
         self.remember(number, (opened.reward, opened.cost))
         outcome = opened.reward / self.config.max_reward, opened.cost / self.config.scale, released, charged
         places = self.lineup.places
@@ -173,18 +173,25 @@ class Ledger:
         return True
 
     def expire(self, number: int) -> bool:
-        """Charge the reservation of a pull in full; says whether there was any."""
+        """Give up waiting for a pull; says whether this was news.
+
+        A cost that is not known is charged in full. With a cost but no reward, silence may stand for a reward.
+        """
         opened = self.open.get(number)
         if opened is None:
             if number not in self.settled:
                 raise self.not_open(number)
             return False
-        if opened.expired or opened.cost is not None:
+        if opened.expired:
             return False
+        if opened.cost is not None and self.config.silence is not None:
+            self.take_news(number, opened, self.config.silence, None)
+            return True
         opened.expired = True
-        units = opened.reserved
-        opened.reserved, opened.charged = 0, units
-        self.move_money(units, units)
+        if opened.cost is None:
+            units = opened.reserved
+            opened.reserved, opened.charged = 0, units
+            self.move_money(units, units)
         self.lapsed[number] = None
         if len(self.lapsed) > self.config.remember:
             forgotten, _ = self.lapsed.popitem(last=False)
@@ -197,7 +204,7 @@ class Ledger:
         while self.deadlines and self.deadlines[0][0] <= now:
             _, number = heapq.heappop(self.deadlines)
             opened = self.open.get(number)
-            if opened is not None and not opened.expired and opened.cost is None:
+            if opened is not None and not opened.expired:
                 found.append(number)
         return found
 
@@ -225,13 +232,21 @@ class Ledger:
         clock.reserved_units -= released
         clock.spent_units += charged
 
-    def credit(self, amount: float) -> None:
-        """More income, besides the budget of each round."""
+    def credit(self, amount: float, over: int = 0) -> None:
+        """More income, besides the budget of each round: at once, or in equal parts over the rounds to come.
+
+        What is still held back of an earlier credit is spread anew together with this one.
+        """
         amount = checks.real("credit", amount, 0, above_low=True)
+        over = checks.whole("over", over, 0, checks.MOST_ROUNDS)
         self.catch_up()
         clock = self.lineup.clock
-        self.money.check_total(plain(line_units)(clock), amount)
-        clock.credited_units += self.money.income(amount)
+        self.money.check_total(int(plain(line_units)(clock)) + int(clock.held_units), amount)
+        if over == 0:
+            clock.credited_units += self.money.income(amount)
+        else:
+            clock.held_units += self.money.income(amount)
+            clock.held_rounds = max(over, int(clock.held_rounds))
 
     # Arms.
 

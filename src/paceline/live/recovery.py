@@ -130,8 +130,8 @@ def happen(ledger: Ledger, event: Any, number: int, path: Path) -> None:
                 ledger.cancel(decision)
             case ["expire", decision]:
                 ledger.expire(decision)
-            case ["credit", amount]:
-                ledger.credit(amount)
+            case ["credit", amount, over]:
+                ledger.credit(amount, over)
             case ["add", name, max_cost]:
                 ledger.add(name, max_cost)
             case ["stand", name, standing]:
