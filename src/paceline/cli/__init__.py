@@ -6,10 +6,10 @@ import os
 import sys
 
 from paceline import __version__
-from paceline.cli import compare, policies, replay, reproduce, run, solve
+from paceline.cli import compare, policies, replay, report, reproduce, run, solve
 from paceline.errors import PacelineError
 
-COMMANDS = (reproduce, compare, run, replay, solve, policies)
+COMMANDS = (reproduce, compare, run, report, replay, solve, policies)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.errors import InvalidValue, UnknownName, UnreadableFile
+from paceline.errors import InvalidValue, UnreadableFile
 from paceline.lab import problems as families
 from paceline.lab.progress import progress_bar
 from paceline.lab.results import Results
 from paceline.lab.run import check_executor, checkpoint_rounds, played
-from paceline.lab.scores import Score, problem_table, score_table, scores
+from paceline.lab.scores import Score, problem_table, reference_of, score_table, scores
 from paceline.lab.table import Table
 from paceline.lab.theory import limit
 from paceline.policies import PoliciesLike, labelled
@@ -35,7 +35,6 @@ Ints = npt.NDArray[np.int64]
 FORMAT = 1
 CHECKPOINTS = 40
 FIRST_CHECKPOINT = 100
-REFERENCE = "suak"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,11 +87,7 @@ class Arena:
 
     def reference(self, label: str | None = None) -> str:
         """The policy that the others are held against: the one named, else suak, else the first."""
-        if label is None:
-            return REFERENCE if REFERENCE in self.labels else self.labels[0]
-        if label not in self.labels:
-            raise UnknownName(f"reference must be one of {', '.join(self.labels)}, got {label!r}")
-        return label
+        return reference_of(self.labels, label)
 
     def scores(self, reference: str | None = None) -> list[Score]:
         """What `table` shows, as numbers."""

@@ -1,4 +1,5 @@
-"""Geometric means over problems, and how sure they are: resampled problems, and resampled trials within them."""
+"""How sure means are. Geometric means over problems: resampled problems, and resampled trials within them. The
+difference of two means over trials: resampled trials."""
 
 from dataclasses import dataclass
 
@@ -86,6 +87,31 @@ def gains_over(reference: int, regret: Floats, seed: int) -> list[Estimate]:
     """
     measured, resampled = log_means(regret), resampled_log_means(regret, seed)
     return estimates(measured[reference] - measured, resampled[reference] - resampled)
+
+
+def mean_difference(values: Floats, reference: Floats, seed: int, *, paired: bool = True) -> Estimate | None:
+    """Mean of the values minus mean of the reference; nothing for a single trial, which cannot say how sure it is.
+
+    Paired, a resample draws trials of both together; else it draws from each on its own.
+
+    >>> mean_difference(np.array([3.0, 4.0]), np.array([1.0, 2.0]), seed=0)
+    Estimate(value=2.0, low=2.0, high=2.0)
+    """
+    if min(len(values), len(reference)) < 2:
+        return None
+    if paired:
+        resampled = resampled_means(values - reference, [seed, 0])
+    else:
+        resampled = resampled_means(values, [seed, 0]) - resampled_means(reference, [seed, 1])
+    low, high = np.quantile(resampled, [0.025, 0.975])
+    return Estimate(float(values.mean() - reference.mean()), float(low), float(high))
+
+
+def resampled_means(values: Floats, seed: list[int], resamples: int = RESAMPLES) -> Floats:
+    """Means of resamples, as many as asked for."""
+    trials = len(values)
+    times_drawn = np.random.default_rng(seed).multinomial(trials, np.full(trials, 1.0 / trials), size=resamples)
+    return np.asarray(times_drawn @ values / trials)
 
 
 def estimates(measured: Floats, resampled: Floats) -> list[Estimate]:

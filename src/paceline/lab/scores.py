@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from paceline.errors import UnknownName
 from paceline.lab.bootstrap import Estimate, gains_over, ratios_to, three_digits
 from paceline.lab.results import Results
 from paceline.lab.table import Table
@@ -13,6 +14,7 @@ from paceline.lab.table import Table
 Floats = npt.NDArray[np.float64]
 
 CAUSES = ("wrong_arms", "idle", "unspent")
+REFERENCE = "suak"
 NOISE = 3.0  # a difference of so many standard errors is more than noise
 
 
@@ -38,6 +40,19 @@ class Score:
     worse: int
     min_headroom: float
     causes: dict[str, float]
+
+
+def reference_of(labels: Sequence[str], label: str | None = None) -> str:
+    """The policy that the others are held against: the one named, else suak, else the first.
+
+    >>> reference_of(["oracle", "suak"]), reference_of(["oracle"])
+    ('suak', 'oracle')
+    """
+    if label is None:
+        return REFERENCE if REFERENCE in labels else labels[0]
+    if label not in labels:
+        raise UnknownName(f"reference must be one of {', '.join(labels)}, got {label!r}")
+    return label
 
 
 def final_regret(results: Sequence[Results]) -> Floats:
@@ -96,6 +111,15 @@ def scores(results: Sequence[Results], limits: Floats, reference: str, seed: int
     ]
 
 
+def headroom(lowest: float) -> str:
+    """The smallest headroom, and a loud word if it shows a broken promise.
+
+    >>> headroom(0.25), headroom(-0.5)
+    ('0.25', '-0.5 OVERSPENT')
+    """
+    return f"{lowest:.3g}" + ("" if lowest >= 0.0 else " OVERSPENT")
+
+
 def score_table(found: Sequence[Score], reference: str) -> Table:
     """A line per policy."""
     headings = (
@@ -118,7 +142,7 @@ def score_table(found: Sequence[Score], reference: str) -> Table:
             str(score.won),
             str(score.better),
             str(score.worse),
-            f"{score.min_headroom:.3g}" + ("" if score.min_headroom >= 0.0 else " OVERSPENT"),
+            headroom(score.min_headroom),
             *map(three_digits, score.causes.values()),
         )
         for score in found

@@ -85,12 +85,12 @@ class Ledger:
 
     def tell(self, number: int, reward: float | None, cost: float | None) -> bool:
         """Take in a reward, a cost, or both; says whether this was news."""
+        if reward is None and cost is None:
+            raise InvalidValue(f"tell must be given a reward, a cost or both, got neither for decision {number}")
         opened = self.open.get(number)
         if opened is None:
             self.check_same(number, reward, cost)
             return False
-        if reward is None and cost is None:
-            raise InvalidValue(f"tell must be given a reward, a cost or both, got neither for decision {number}")
         lineup = self.lineup
         if reward is not None:
             most = self.config.max_reward

@@ -1,0 +1,76 @@
+"""All problems of a run taken together, as the arena does it, from what is small enough to keep of each of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.lab.arena import Arena
+from paceline.lab.bootstrap import Estimate
+from paceline.lab.results import Results
+from paceline.lab.scores import Score
+from paceline.lab.totals import Totals
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass
+class Aggregate:
+    """The problems that have something to learn: their limit, in which regret is measured, is above 0."""
+
+    title: str
+    reference: str
+    last_rounds: list[Results] = field(default_factory=list)  # all trials, at the last round only
+    averages: list[Results] = field(default_factory=list)  # all checkpoints, as one trial that is the mean of all
+
+    def add(self, results: Results) -> None:
+        """Keep what is needed of the results on one more problem."""
+        after_first = results.rounds > 1  # after one round the limit is 0
+        self.last_rounds.append(changed(results, results.rounds[-1:], at_the_end))
+        self.averages.append(changed(results, results.rounds[after_first], lambda part: averaged(part, after_first)))
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether there is more than one problem to take together."""
+        return len(self.last_rounds) > 1
+
+    @cached_property
+    def ends(self) -> Arena:
+        """All trials at the last round."""
+        return Arena(self.title, tuple(self.last_rounds))
+
+    @cached_property
+    def curves(self) -> Arena:
+        """Means over trials at every checkpoint."""
+        return Arena(self.title, tuple(self.averages))
+
+    @cached_property
+    def scores(self) -> list[Score]:
+        """A score for each policy."""
+        return self.ends.scores(self.reference)
+
+    @property
+    def ratios(self) -> dict[str, Estimate]:
+        """Regret in units of the limit, by policy."""
+        return {score.label: score.ratio for score in self.scores}
+
+
+def changed(results: Results, rounds: Ints, change: Callable[[Totals], Totals]) -> Results:
+    """The results with other checkpoints and other totals."""
+    runs = {label: replace(run, rounds=rounds, totals=change(run.totals)) for label, run in results.items()}
+    return replace(results, rounds=rounds, runs=runs)
+
+
+def at_the_end(totals: Totals) -> Totals:
+    """The last checkpoint only."""
+    *by_checkpoint, min_headroom = totals
+    return Totals(*(part[:, -1:].copy() for part in by_checkpoint), min_headroom)
+
+
+def averaged(totals: Totals, kept: npt.NDArray[np.bool_]) -> Totals:
+    """One trial whose totals are the means; regret is linear in them, so its regret is the mean regret."""
+    *counts, memory, min_headroom = totals
+    means = (part[:, kept].mean(axis=0, keepdims=True) for part in counts)
+    return Totals(*means, memory[:1, kept], min_headroom.min(keepdims=True))
