@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from paceline import checks
-from paceline.errors import InvalidValue, JournalFailed, UnknownName
+from paceline.errors import InvalidValue, JournalFailed, PacelineError, UnknownName
 from paceline.guard import line_units
 from paceline.jit import plain
 from paceline.live import document, recovery
@@ -86,27 +86,27 @@ class Bandit:
         snapshot_every: int | None = recovery.SNAPSHOT_EVERY,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        check_snapshot_every(snapshot_every)
         config = new_config(arms, budget, policy, max_cost, max_reward, scale, seed, remember, expires, silence)
         self._start(Ledger(config), clock)
         if journal is not None:
-            self._keep(recovery.begun(journal, self._ledger, fsync), snapshot_every)
+            self._keep(recovery.begun(journal, self._ledger, fsync), snapshot_every, 0)
 
     def _start(self, ledger: Ledger, clock: Callable[[], float]) -> None:
         """The parts that every bandit has."""
         self._ledger = ledger
         self._clock = clock
         self._lock = RLock()
+        self._change = Change()
         self._journal: Journal | None = None
         self._snapshot_every: int | None = None
-        self._failed = False
         self._next_snapshot = math.inf
         self.recovered: str | None = None
 
-    def _keep(self, journal: Journal, snapshot_every: int | None) -> None:
-        """Write every event to a journal from now on."""
+    def _keep(self, journal: Journal, snapshot_every: int | None, snapshot_lines: int) -> None:
+        """Write every event to a journal from now on; the next snapshot is so many lines after the last."""
         if snapshot_every is not None:
-            checks.whole("snapshot_every", snapshot_every, 1)
-            self._next_snapshot = journal.lines + snapshot_every
+            self._next_snapshot = snapshot_lines + snapshot_every
         self._snapshot_every = snapshot_every
         self._journal = journal
 
@@ -127,13 +127,14 @@ class Bandit:
         without it, events survive the death of the process, and `sync` is there for the moments that matter. A snapshot
         every so many events bounds the time that this takes. ``policy`` is needed for a policy of your own only.
         """
-        ledger, journal, report = recovery.reopened(path, policy, fsync)
+        check_snapshot_every(snapshot_every)
+        found = recovery.reopened(path, policy, fsync)
         bandit = cls.__new__(cls)
-        bandit._start(ledger, clock)
-        bandit._keep(journal, snapshot_every)
-        bandit.recovered = report
-        if report:
-            LOG.warning("%s", report)
+        bandit._start(found.ledger, clock)
+        bandit._keep(found.journal, snapshot_every, found.snapshot_lines)
+        bandit.recovered = found.report
+        if found.report:
+            LOG.warning("%s", found.report)
         return bandit
 
     @classmethod
@@ -160,18 +161,22 @@ class Bandit:
         if expires is not None:
             checks.real("expires", expires, 0, above_low=True)
         with self._lock:
-            self._check_usable()
             ledger = self._ledger
             lasting = ledger.config.expires if expires is None else expires
-            deadline = None if lasting is None else self._clock() + lasting
+            deadline = None if lasting is None else self._now() + float(lasting)
             if ledger.deadlines:
                 self._expire_due()
-            choice = ledger.decide(deadline)
-            if self._journal is not None:
-                slot, event, partner = choice
-                tail = "" if deadline is None else f",{deadline!r}"
-                self._write(f'["ask",{slot},{event},{partner}{tail}]')
+            with self._change:
+                choice = ledger.decide(deadline)
+                if self._journal is not None:
+                    slot, event, partner = choice
+                    tail = "" if deadline is None else f",{deadline!r}"
+                    self._write(f'["ask",{slot},{event},{partner}{tail}]')
             return self._decision(*choice)
+
+    def _now(self) -> float:
+        """The time."""
+        return checks.real("the time that clock gives", self._clock())
 
     def _decision(self, slot: int, event: int, partner: int) -> Decision:
         """The answer for the round that has just begun."""
@@ -192,14 +197,14 @@ class Bandit:
         Telling the same again changes nothing; other numbers are refused. The policy learns once both are known; the
         cost frees what was reserved beyond it at once.
         """
+        number = id if type(id) is int else checked_id(id)
         with self._lock:
-            self._check_usable()
-            number = id if type(id) is int else checked_id(id)
             ledger = self._ledger
             if ledger.deadlines:
                 self._expire_due()
-            if ledger.tell(number, reward, cost) and self._journal is not None:
-                self._write(f'["tell",{number},{as_json(reward)},{as_json(cost)}]')
+            with self._change:
+                if ledger.tell(number, reward, cost) and self._journal is not None:
+                    self._write(f'["tell",{number},{as_json(reward)},{as_json(cost)}]')
 
     def cancel(self, id: int) -> None:
         """A decision was never acted on: its reservation is released, nothing is learned."""
@@ -214,23 +219,26 @@ class Bandit:
         self._settle_without_outcome(id, "expire")
 
     def _settle_without_outcome(self, id: int, how: str) -> None:
+        number = checked_id(id)
         with self._lock:
-            self._check_usable()
-            number = checked_id(id)
             self._expire_due()
-            change = self._ledger.cancel if how == "cancel" else self._ledger.expire
-            if change(number) and self._journal is not None:
-                self._write(f'["{how}",{number}]')
+            happen = self._ledger.cancel if how == "cancel" else self._ledger.expire
+            with self._change:
+                if happen(number):
+                    self._write(f'["{how}",{number}]')
 
     def _expire_due(self) -> None:
         """Expire what is due by the clock."""
         ledger = self._ledger
-        for number in ledger.due(self._clock()):
+        if not ledger.deadlines:
+            return
+        now = self._now()
+        while (number := ledger.due(now)) is not None:
             name = ledger.lineup.names[ledger.open[number].slot]
-            ledger.expire(number)
-            LOG.info("decision %d (%s) expired: a cost that is not known is charged in full", number, name)
-            if self._journal is not None:
+            with self._change:
+                ledger.expire(number)
                 self._write(f'["expire",{number}]')
+            LOG.info("decision %d (%s) expired: a cost that is not known is charged in full", number, name)
 
     def credit(self, amount: float, over: int = 0) -> None:
         """Money comes in, besides the budget of each round: at once, or in equal parts ``over`` the rounds to come.
@@ -238,22 +246,17 @@ class Bandit:
         A policy takes all headroom as leave to spend. A weekly grant that should last the week is better credited over
         the rounds of a week; what is still held back then is spread anew together with it.
         """
-        with self._lock:
-            self._check_usable()
+        with self._lock, self._change:
             self._ledger.credit(amount, over)
-            if self._journal is not None:
-                self._write(f'["credit",{float(amount)!r},{int(over)}]')
+            self._write(f'["credit",{float(amount)!r},{int(over)}]')
 
     # Arms.
 
     def add(self, arm: str, max_cost: float | None = None) -> None:
         """A new arm. Its largest cost is that of all arms unless given."""
-        with self._lock:
-            self._check_usable()
+        with self._lock, self._change:
             self._ledger.add(arm, max_cost)
-            if self._journal is not None:
-                largest = self._ledger.lineup.max_costs[-1]
-                self._write(f'["add",{recovery.quoted(arm)},{largest!r}]')
+            self._write(f'["add",{recovery.quoted(arm)},{self._ledger.lineup.max_costs[-1]!r}]')
 
     def pause(self, arm: str) -> None:
         """Take an arm out of play. News of its earlier pulls is still taken in."""
@@ -268,9 +271,8 @@ class Bandit:
         self._stand(arm, RETIRED)
 
     def _stand(self, arm: str, standing: str) -> None:
-        with self._lock:
-            self._check_usable()
-            if self._ledger.stand(arm, standing) and self._journal is not None:
+        with self._lock, self._change:
+            if self._ledger.stand(arm, standing):
                 self._write(f'["stand",{recovery.quoted(arm)},"{standing}"]')
 
     # What can be seen.
@@ -383,39 +385,35 @@ class Bandit:
 
     # The journal.
 
-    def _check_usable(self) -> None:
-        if self._failed:
-            raise JournalFailed(
-                "the journal of this bandit failed or was closed; it must be opened again with Bandit.open"
-            )
-
     def _write(self, text: str) -> None:
-        """Journal an event that has happened; if that fails, nothing more may happen."""
+        """Journal an event that has happened, if there is a journal; now and then a snapshot is due, too."""
         journal = self._journal
         if journal is None:
             return
-        try:
-            journal.append(text)
-        except BaseException:
-            self._failed = True
-            raise
+        journal.append(text)
         if journal.lines >= self._next_snapshot:
-            self.snapshot()
+            try:
+                self._write_snapshot(journal)
+            except OSError as error:  # a convenience; the journal alone is enough
+                LOG.warning("snapshot of %s could not be written: %s", journal.path, error)
+
+    def _write_snapshot(self, journal: Journal) -> None:
+        if self._snapshot_every is not None:
+            self._next_snapshot = journal.lines + self._snapshot_every
+        recovery.write_snapshot(journal, self._ledger)
 
     def snapshot(self) -> None:
         """Write the state beside the journal, so that opening it again takes in only what came after."""
         with self._lock:
-            self._check_usable()
+            self._change.check()
             if self._journal is None:
                 raise InvalidValue("snapshot must have a journal to go with, got a bandit without one; use save")
-            recovery.write_snapshot(self._journal, self._ledger)
-            if self._snapshot_every is not None:
-                self._next_snapshot = self._journal.lines + self._snapshot_every
+            self._write_snapshot(self._journal)
 
     def sync(self) -> None:
         """Make everything so far survive a loss of power; without a journal there is nothing to do."""
         with self._lock:
-            self._check_usable()
+            self._change.check()
             if self._journal is not None:
                 self._journal.sync()
 
@@ -424,7 +422,7 @@ class Bandit:
         with self._lock:
             if self._journal is not None:
                 self._journal.close()
-                self._failed = True
+                self._change.unsure = True
 
     def __enter__(self) -> "Bandit":
         return self
@@ -437,6 +435,39 @@ class Bandit:
     def __repr__(self) -> str:
         lineup = self._ledger.lineup
         return f"<Bandit {', '.join(lineup.names)}: {self.rounds} rounds, spent {self.spent:g} of {self.credited:g}>"
+
+
+class Change:
+    """A change of the books and its line in the journal: both or neither.
+
+    If anything but a refusal comes in between (an interrupt, a full disk), the books may not be what the journal says.
+    Then nothing more may happen to them.
+    """
+
+    def __init__(self) -> None:
+        self.unsure = False
+
+    def check(self) -> None:
+        """Refuse to go on after a change that was cut short."""
+        if self.unsure:
+            raise JournalFailed(
+                "this bandit was closed, or a call was cut short; it must be opened again with Bandit.open or Bandit.load"
+            )
+
+    def __enter__(self) -> None:
+        self.check()
+        self.unsure = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.unsure = kind is not None and (kind is JournalFailed or not issubclass(kind, PacelineError))
+
+
+def check_snapshot_every(value: object) -> None:
+    """None, or a number of events."""
+    if value is not None:
+        checks.whole("snapshot_every", value, 1)
 
 
 def checked_id(value: object) -> int:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from paceline import checks
 from paceline.errors import InvalidValue, UnreadableFile
 from paceline.live.lineup import checked_arms
@@ -49,7 +51,8 @@ class Config:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        parameters = asdict(self.policy)  # type: ignore[call-overload]  # every policy is a dataclass
+        given = asdict(self.policy)  # type: ignore[call-overload]  # every policy is a dataclass
+        parameters = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
         return {**vars(self), "arms": list(self.arms), "policy": {"name": self.policy.name, "parameters": parameters}}
 
 

@@ -30,7 +30,10 @@ class Decision(NamedTuple):
         """
         if self.headroom is not None and self.largest_cost is not None:
             whose = f" of {self.partner}" if self.partner else ""
-            return f"headroom {self.headroom:.4g} < largest cost {self.largest_cost:.4g}{whose}"
+            digits = next(
+                digits for digits in (4, 8, 17) if f"{self.headroom:.{digits}g}" != f"{self.largest_cost:.{digits}g}"
+            )
+            return f"headroom {self.headroom:.{digits}g} < largest cost {self.largest_cost:.{digits}g}{whose}"
         if self.partner and self.partner != self.arm and self.event.startswith("base"):
             names = f"{self.partner}, saving up" if self.arm is None else f"{self.arm}/{self.partner}"
             return self.event.replace("base", f"base {names}", 1)

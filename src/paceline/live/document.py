@@ -144,7 +144,11 @@ def read_file(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def load(path: str | os.PathLike[str], policy: Policy | None = None) -> Ledger:
     """The books in a file."""
-    body = read_file(path)
+    return understood(read_file(path), path, policy)
+
+
+def understood(body: dict[str, Any], path: str | os.PathLike[str], policy: Policy | None) -> Ledger:
+    """The books that the body of a file describes, if it makes sense."""
     try:
         return read(body, policy)
     except PacelineError:

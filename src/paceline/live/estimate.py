@@ -42,7 +42,7 @@ def interval(total: float, squares: float, pulls: int, most: float) -> Interval:
     """
     if pulls < 2:
         return Interval(most * total, 0.0, most)
-    mean = total / pulls
+    mean = min(total / pulls, 1.0)
     spread = plain(variance)(squares, mean, pulls) * pulls / (pulls - 1)
     x = math.log(4.0 * pulls * (pulls + 1) / ERROR)
     radius = math.sqrt(2.0 * spread * x / pulls) + 7.0 * x / (3.0 * (pulls - 1))
@@ -59,5 +59,5 @@ def arm_estimate(
         standing,
         pulls,
         interval(float(arms.reward_sum[slot]), float(arms.reward_squares[slot]), pulls, max_reward),
-        cost._replace(high=min(cost.high, max_cost)),
+        Interval(min(cost.mean, max_cost), cost.low, min(cost.high, max_cost)),  # rounding may have passed it
     )

@@ -51,6 +51,7 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike[str], sync_each: bool = False) -> None:
         self.path = Path(path)
+        self.owner = os.getpid()
         self.sync_each = sync_each
         self._offset, self._crc, self.lines = START
         try:
@@ -94,6 +95,10 @@ class Journal:
 
     def append(self, text: str) -> None:
         """Write an event. When this returns it will survive the process; with ``sync_each``, the machine."""
+        if os.getpid() != self.owner:  # a forked copy shares the file and the lock
+            raise JournalFailed(
+                f"journal {self.path} must be written by process {self.owner}, not by a forked copy of it"
+            )
         payload = text.encode()
         crc = crc32(payload, self._crc)
         line = b"%08x %b\n" % (crc, payload)

@@ -152,7 +152,7 @@ class Ledger:
         if told == CANCELLED:
             raise Conflict(f"decision {number} was cancelled; it must not be told an outcome, got {(reward, cost)}")
         for thing, given, known in (("reward", reward, told[0]), ("cost", cost, told[1])):
-            if given is not None and given != known:
+            if given is not None and checks.real(f"{thing} of decision {number}", given) != known:
                 raise Conflict(f"decision {number} must keep its {thing} {known!r}, got {given!r}")
 
     def cancel(self, number: int) -> bool:
@@ -198,15 +198,15 @@ class Ledger:
             del self.open[forgotten]
         return True
 
-    def due(self, now: float) -> list[int]:
-        """The open decisions whose deadline has passed, not expired yet."""
-        found = []
+    def due(self, now: float) -> int | None:
+        """The first open decision whose deadline has passed and that has not expired yet."""
         while self.deadlines and self.deadlines[0][0] <= now:
-            _, number = heapq.heappop(self.deadlines)
+            number = self.deadlines[0][1]
             opened = self.open.get(number)
             if opened is not None and not opened.expired:
-                found.append(number)
-        return found
+                return number
+            heapq.heappop(self.deadlines)
+        return None
 
     def not_open(self, number: int) -> UnknownName:
         """What to say of a number that is neither open nor remembered."""

@@ -26,8 +26,9 @@ class Money:
 
     @cached_property
     def shift(self) -> int:
-        """The unit is 2**-shift."""
-        return UNIT_BITS - math.frexp(self.scale)[1]
+        """The unit is 2**-shift: the smallest of which the scale is at most 2**32."""
+        fraction, exponent = math.frexp(self.scale)
+        return UNIT_BITS - exponent + (fraction == 0.5)
 
     @cached_property
     def units(self) -> float:
@@ -35,8 +36,8 @@ class Money:
         return math.ldexp(1.0, self.shift)
 
     def charge(self, cost: float) -> int:
-        """A cost in units, rounded up."""
-        return math.ceil(cost * self.units)
+        """A cost in units, rounded up; the product of a tiny cost may vanish."""
+        return math.ceil(cost * self.units) or int(cost > 0.0)
 
     def income(self, amount: float) -> int:
         """Income in units, rounded down."""

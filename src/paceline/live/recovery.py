@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from paceline.errors import InvalidValue, PacelineError, UnreadableFile
 from paceline.live import document
@@ -52,16 +52,25 @@ def is_unfinished(journal: Journal) -> bool:
     return ours and not journal.read().texts
 
 
-def reopened(
-    path: str | os.PathLike[str], policy: Policy | None, sync_each: bool
-) -> tuple[Ledger, Journal, str | None]:
-    """The books that a journal tells, the journal ready for more, and a report of what was amiss."""
+class Reopened(NamedTuple):
+    """The books that a journal tells, the journal ready for more, and what was amiss."""
+
+    ledger: Ledger
+    journal: Journal
+    snapshot_lines: int  # lines that the snapshot stands for
+    report: str | None
+
+
+def reopened(path: str | os.PathLike[str], policy: Policy | None, sync_each: bool) -> Reopened:
+    """Read a journal, with the help of its snapshot if there is one."""
     if not Path(path).exists():
         raise UnreadableFile(f"journal {path} must exist to be opened; Bandit(..., journal=path) begins one")
     journal = Journal(path, sync_each)
     try:
         reports: list[str] = []
-        ledger, found = from_snapshot(journal, policy, reports) or from_the_start(journal, policy)
+        found_there = from_snapshot(journal, policy, reports)
+        ledger, found = found_there or from_the_start(journal, policy)
+        snapshot_lines = found.end.lines - len(found.texts) if found_there else 0
         for number, event in enumerate(found.events(), start=found.end.lines - len(found.texts) + 1):
             happen(ledger, event, number, journal.path)
         ledger.catch_up()
@@ -74,7 +83,7 @@ def reopened(
     except BaseException:
         journal.close()
         raise
-    return ledger, journal, "; ".join(reports) or None
+    return Reopened(ledger, journal, snapshot_lines, "; ".join(reports) or None)
 
 
 def from_the_start(journal: Journal, policy: Policy | None) -> tuple[Ledger, Read]:
@@ -85,7 +94,11 @@ def from_the_start(journal: Journal, policy: Policy | None) -> tuple[Ledger, Rea
             f"journal {journal.path} has no whole first line: nothing was ever acknowledged in it, and "
             "Bandit(..., journal=path) may begin it anew"
         )
-    match json.loads(found.texts[0]):
+    try:
+        first = json.loads(found.texts[0])
+    except ValueError:
+        first = None
+    match first:
         case [title, version, *_] if title == TITLE and version != FORMAT:
             raise UnreadableFile(f"journal {journal.path} has format {version}; this version reads {FORMAT}")
         case [title, _, dict() as settings] if title == TITLE:
@@ -100,11 +113,10 @@ def from_snapshot(journal: Journal, policy: Policy | None, reports: list[str]) -
         return None
     try:
         body = document.read_file(path)
-        place = Place(*body.pop("journal"))
+        place = Place(*body.pop("journal", ()))
         if not journal.has(place):
-            reports.append(f"snapshot {path} does not belong to the journal as it is, and was not used")
-            return None
-        return document.read(body, policy), journal.read(place)
+            raise UnreadableFile(f"{path} does not belong to the journal as it is")
+        return document.understood(body, path, policy), journal.read(place)
     except UnreadableFile as error:
         reports.append(f"snapshot was not used: {error}")
         return None

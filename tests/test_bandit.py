@@ -1,0 +1,549 @@
+"""What a live bandit does: it decides as the simulator does, in any currency, with arms that come and go."""
+
+import math
+import statistics
+from fractions import Fraction
+from random import Random
+
+import bookkeeper
+import numpy as np
+import play
+import pytest
+from bookkeeper import POLICIES, keeps_the_promise, live, state_of
+
+from paceline import Bandit, Decision, Problem, Uniform, simulate
+from paceline.draw import decision_uniform
+from paceline.guard import spent
+from paceline.outcomes import outcome, world_of
+from paceline.policies import named
+
+SEED = 11
+PROBLEMS = {
+    "wide gaps": play.WIDE_GAPS,
+    "every kind": play.EVERY_KIND,
+    "largest costs": Problem.beta([0.3, 0.8, 0.6], [0.1, 0.6, 0.25], budget=0.3, max_costs=[0.2, 1.0, 0.5]),
+}
+every_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+
+
+def policy_of(given):
+    return named(given) if isinstance(given, str) else given
+
+
+def bandit_for(problem, policy, times=1.0, **settings):
+    """A bandit whose arms are those of a problem, by number, with all amounts so many times as large."""
+    max_cost = {str(arm): most * times for arm, most in enumerate(problem.max_costs)}
+    names = list(max_cost)
+    return Bandit(names, problem.budget * times, policy, max_cost, seed=SEED, scale=times, **settings)
+
+
+def play_live(bandit, problem, rounds, times=1.0):
+    """Let a bandit play a problem: its decisions."""
+    world, pulls, decisions = world_of(problem), [0] * problem.arms, []
+    for _ in range(rounds):
+        decision = bandit.ask()
+        if decision.arm is not None:
+            arm = int(decision.arm)
+            reward, cost = outcome(world, np.uint64(SEED), np.uint64(0), arm, pulls[arm])
+            pulls[arm] += 1
+            bandit.tell(decision.id, reward, cost * times)
+        decisions.append(decision)
+    return decisions
+
+
+# As in simulation.
+
+
+@every_policy
+@every_problem
+def test_it_decides_and_counts_as_the_simulator_does(policy, problem):
+    rounds = 3000
+    bandit = bandit_for(problem, policy)
+    decisions = play_live(bandit, problem, rounds)
+    game = play.begin(policy_of(policy), problem, seed=SEED, stream=0)
+    log = play.ask_and_tell(game, rounds)
+    assert [-1 if decision.arm is None else int(decision.arm) for decision in decisions] == [
+        arm if play.is_pull(game.state, arm) else -1 for arm in log.arm
+    ]
+    assert bandit.spent == spent(game.state.clock)
+    state = state_of(bandit)
+    for entry in ("pulls", "reward_sum", "cost_sum", "reward_squares", "cost_squares"):
+        assert [arm[entry] for arm in state["arms"]] == getattr(game.state.arms, entry).tolist()
+    assert state["table"] == game.state.table.tolist()
+    assert state["memory"] == {name: game.state.memory[name].item() for name in game.state.memory.dtype.names}
+    assert state["clock"]["lowest_units"] == game.state.clock.lowest_units
+    assert (state["clock"]["skips"], state["clock"]["idle"]) == (game.state.clock.skips, game.state.clock.idle)
+
+
+@every_policy
+def test_it_spends_and_pulls_as_in_simulate(policy):
+    problem, rounds = play.THREE_ARMS, 2000
+    bandit = bandit_for(problem, policy)
+    play_live(bandit, problem, rounds)
+    run = simulate(problem, {"it": policy}, rounds=rounds, trials=1, seed=SEED)["it"]
+    assert bandit.spent == run.spent[0, -1]
+    assert [known.pulls for known in bandit.estimates().values()] == run.pulls[0].tolist()
+    assert bandit.rounds == rounds
+
+
+# Largest costs by arm.
+
+
+def test_a_cheap_arm_is_pulled_while_a_dear_one_may_not_be():
+    bandit = Bandit(["dear", "cheap"], 0.2, max_cost={"dear": 1.0, "cheap": 0.1})
+    first = [bandit.ask() for _ in range(4)]  # 0.8 at the most
+    assert "cheap" in {decision.arm for decision in first}
+    assert {decision.arm for decision in first} <= {"cheap", None}
+    assert any(
+        decision.reason.startswith("stands in while the headroom is short") for decision in first if decision.arm
+    )
+    only_one = Bandit(["dear", "cheap"], 0.2)
+    assert [only_one.ask().arm for _ in range(4)] == [None] * 4
+
+
+def naive_uniform(problem, seed, rounds):
+    """Any arm by chance, when the headroom covers its largest cost: the arms, -1 for none. Counted in 2**-32."""
+    world, key, pulls = world_of(problem), (np.uint64(seed), np.uint64(0)), [0] * problem.arms
+    paid, arms = 0, []
+    for t in range(1, rounds + 1):
+        arm = int(decision_uniform(*key, t) * problem.arms)
+        if math.floor(Fraction(problem.budget) * t * 2**32) - paid < math.ceil(problem.max_costs[arm] * 2**32):
+            arms.append(-1)
+            continue
+        _, cost = outcome(world, *key, arm, pulls[arm])
+        pulls[arm] += 1
+        paid += math.ceil(cost * 2**32)
+        arms.append(arm)
+    return arms
+
+
+@pytest.mark.parametrize("max_costs", [[0.2, 1.0, 0.5], [0.11, 0.61, 0.3], [1.0, 1.0, 1.0]])
+@pytest.mark.parametrize("budget", [0.05, 0.3, 1.0])
+def test_simulation_with_largest_costs_is_the_naive_loop(max_costs, budget):
+    problem = Problem.beta([0.3, 0.8, 0.6], [0.1, 0.6, 0.25], budget=budget, max_costs=max_costs)
+    game = play.begin(Uniform(), problem, seed=SEED, stream=0)
+    assert play.ask_and_tell(game, 1500).arm.tolist() == naive_uniform(problem, SEED, 1500)
+
+
+@every_policy
+@pytest.mark.parametrize("budget", [0.05, 0.3, 1 / 3])
+def test_the_largest_cost_every_time_never_overspends(policy, budget):
+    max_cost = {"a": 0.1, "b": 1.0, "c": 0.3}
+    bandit = Bandit(list(max_cost), budget, policy, max_cost, seed=SEED)
+    paid = Fraction(0)
+    for t in range(1, 801):
+        decision = bandit.ask()
+        if decision.arm is not None:
+            paid += Fraction(max_cost[decision.arm])
+            assert paid <= Fraction(budget) * t
+            bandit.tell(decision.id, 1.0, max_cost[decision.arm])
+        assert keeps_the_promise(bandit)
+    assert paid > 0
+
+
+@every_policy
+def test_news_that_never_comes_never_overspends(policy):
+    bandit = Bandit(["a", "b"], 0.3, policy, {"a": 0.1, "b": 1.0}, seed=SEED)
+    risk = Fraction(0)
+    for t in range(1, 301):
+        arm = bandit.ask().arm
+        risk += Fraction({"a": 0.1, "b": 1.0, None: 0.0}[arm])
+        assert risk <= Fraction(0.3) * t
+    assert bandit.reserved == pytest.approx(float(risk))
+    assert bandit.spent == 0.0
+
+
+def test_a_cost_too_small_to_multiply_is_charged():
+    bandit = Bandit(["a"], 0.0, "uniform", 2.0**500)
+    bandit.credit(2.0**500)
+    bandit.tell(bandit.ask().id, 1.0, 5e-324)
+    assert bandit.spent >= 5e-324
+
+
+# Reasons.
+
+
+def test_the_reason_of_a_refusal():
+    bandit = Bandit(["a"], 0.4)
+    assert [bandit.ask().reason for _ in range(2)] == [
+        "headroom 0.4 < largest cost 1",
+        "headroom 0.8 < largest cost 1",
+    ]
+
+
+def test_the_reason_of_a_refusal_of_one_arm():
+    bandit = Bandit(["cheap", "dear"], 0.3, "uniform", {"cheap": 0.1, "dear": 7.3}, seed=SEED)
+    refusals = [decision for decision in (bandit.ask() for _ in range(10)) if decision.arm is None]
+    assert refusals
+    for decision in refusals:
+        assert decision.reason.endswith("< largest cost 7.3 of dear")
+        assert decision.partner == "dear"
+
+
+def test_a_refusal_does_not_look_like_a_mistake():
+    bandit = Bandit(["a"], 1 / 3)  # as a float a little less than a third
+    headroom, largest = [bandit.ask().reason for _ in range(3)][-1].removeprefix("headroom ").split(" < largest cost ")
+    assert float(headroom) < float(largest)
+
+
+def test_the_reasons_of_suak():
+    bandit = Bandit(["a", "b"], 0.5, "suak")
+    reasons = []
+    for _ in range(20):
+        decision = bandit.ask()
+        reasons.append(decision.reason)
+        if decision.arm is not None:
+            assert decision.reason == "classifying"
+            bandit.tell(decision.id, 0.5, 0.25)
+    assert set(reasons) == {"headroom 0.5 < largest cost 1", "classification account is short", "classifying"}
+
+
+def test_the_reason_of_a_base():
+    bandit = bandit_for(play.WIDE_GAPS, "thompson")
+    decisions = play_live(bandit, play.WIDE_GAPS, 500)
+    assert {decision.reason for decision in decisions if decision.event == "base, pacing"} >= {
+        "base 0/1, pacing",
+        "base 1/0, pacing",
+    }
+    for decision in decisions:
+        if decision.reason in {"base 0/1, pacing", "base 1/0, pacing"}:
+            assert decision.reason.startswith(f"base {decision.arm}/{decision.partner}")
+
+
+def test_the_reason_of_sitting_out_for_a_base():
+    assert Decision(3, None, "base, pacing", "dear").reason == "base dear, saving up, pacing"
+
+
+@every_policy
+def test_the_reason_without_arms(policy):
+    bandit = Bandit(["a", "b"], 1.0, policy)
+    bandit.credit(100.0)
+    bandit.pause("a")
+    bandit.retire("b")
+    assert bandit.ask() == Decision(1, None, "no arm is active")
+    assert bandit.mix() == {None: 1.0}
+    assert bandit.price == 0.0
+    bandit.resume("a")
+    assert bandit.ask().reason != "no arm is active"
+
+
+# Units.
+
+
+@every_policy
+@pytest.mark.parametrize("times", [100.0, 0.07, 2.0**-70, 2.0**60])
+def test_the_currency_does_not_matter(policy, times):
+    problem = PROBLEMS["largest costs"]
+    plain, other = bandit_for(problem, policy), bandit_for(problem, policy, times)
+    decisions = [play_live(plain, problem, 1500), play_live(other, problem, 1500, times)]
+    assert [decision[:4] for decision in decisions[0]] == [decision[:4] for decision in decisions[1]]
+    assert other.spent == pytest.approx(plain.spent * times)
+    assert other.credited == pytest.approx(plain.credited * times)
+    assert other.price == pytest.approx(plain.price / times)
+    assert other.mix() == pytest.approx(plain.mix())
+    for arm, known in other.estimates().items():
+        assert known.cost == pytest.approx([amount * times for amount in plain.estimates()[arm].cost])
+        assert known.reward == pytest.approx(plain.estimates()[arm].reward)
+
+
+def test_rewards_have_a_unit_too():
+    one, cents = (Bandit(["a", "b"], 0.5, max_reward=most, seed=SEED) for most in (1.0, 128.0))
+    for _ in range(300):
+        decisions = one.ask(), cents.ask()
+        assert decisions[0] == decisions[1]
+        if decisions[0].arm is not None:
+            number = decisions[0].id
+            one.tell(number, bookkeeper.reward_of(number), bookkeeper.cost_of(number))
+            cents.tell(number, 128.0 * bookkeeper.reward_of(number), bookkeeper.cost_of(number))
+    assert cents.earned == 128.0 * one.earned
+    assert cents.price == 128.0 * one.price
+    assert cents.estimates()["a"].reward == tuple(128.0 * value for value in one.estimates()["a"].reward)
+
+
+def test_a_budget_above_the_largest_cost_pays_for_everything():
+    bandit = Bandit(["a"], 5.0, "uniform", max_cost=2.0)
+    for _ in range(50):
+        bandit.tell(bandit.ask().id, 1.0, 2.0)
+    assert (bandit.spent, bandit.credited, bandit.estimates()["a"].pulls) == (100.0, 250.0, 50)
+
+
+# Arms that come and go.
+
+
+def busy(policy, **settings):
+    bandit = Bandit(["a", "b", "c"], 0.6, policy, {"a": 0.2, "b": 1.0, "c": 0.5}, seed=SEED, **settings)
+    live(bandit, 200)
+    for arm in "abc":
+        bandit.resume(arm)
+    return bandit
+
+
+@every_policy
+def test_a_pause_changes_nothing_that_was_learned(policy):
+    bandit = busy(policy)
+    before = state_of(bandit)
+    for arm in "abc":
+        bandit.pause(arm)
+    for arm in "cab":
+        bandit.resume(arm)
+    assert state_of(bandit) == before
+
+
+@every_policy
+def test_news_of_a_paused_arm_is_taken_in_as_if_it_played(policy):
+    paused, playing = busy(policy), busy(policy)
+    waiting = [number for number in playing.pending if number % 7 > 3]
+    assert waiting
+    for number in waiting:
+        arm = paused.pending[number]
+        outcome = bookkeeper.reward_of(number), bookkeeper.cost_of(number)
+        paused.pause(arm)
+        paused.tell(number, *outcome)
+        paused.resume(arm)
+        playing.tell(number, *outcome)
+    assert state_of(paused) == state_of(playing)
+
+
+@pytest.mark.parametrize("policy", ["thompson", "suak", "optimistic", POLICIES["ucb-simplex"], "uniform"], ids=str)
+def test_what_others_learn_during_a_pause_is_kept(policy):
+    paused, playing = busy(policy), busy(policy)
+    paused.pause("b")
+    for number, arm in playing.pending.items():
+        if number % 7 > 3 and arm != "b":
+            for bandit in (paused, playing):
+                bandit.tell(number, bookkeeper.reward_of(number), bookkeeper.cost_of(number))
+    paused.resume("b")
+    assert state_of(paused) == state_of(playing)
+
+
+def test_news_of_a_retired_arm_is_taken_in():
+    bandit = Bandit(["a", "b"], 1.0, "uniform")
+    decision = bandit.ask()
+    bandit.retire(decision.arm)
+    bandit.tell(decision.id, 0.5, 0.25)
+    known = bandit.estimates()[decision.arm]
+    assert (known.standing, known.pulls, known.reward.mean, known.cost.mean) == ("retired", 1, 0.5, 0.25)
+    assert (bandit.spent, bandit.reserved, bandit.earned) == (0.25, 0.0, 0.5)
+
+
+@every_policy
+def test_arms_out_of_play_are_never_pulled(policy):
+    bandit = busy(policy)
+    bandit.credit(1000.0)
+    bandit.add("d", 0.1)
+    bandit.retire("a")
+    bandit.pause("b")
+    pulled = set()
+    for _ in range(300):
+        decision = bandit.ask()
+        pulled.add(decision.arm)
+        if decision.arm is not None:
+            bandit.tell(decision.id, 0.5, 0.1)
+    assert pulled - {None} <= {"c", "d"}
+    assert pulled & {"c", "d"}
+    assert bandit.arms == {"a": "retired", "b": "paused", "c": "active", "d": "active"}
+
+
+@every_policy
+def test_a_new_arm_leaves_the_others_as_they_were(policy):
+    bandit = busy(policy)
+    before = state_of(bandit)
+    bandit.add("d", 0.1)
+    state = state_of(bandit)
+    assert state["arms"][:3] == before["arms"]
+    assert state["arms"][3]["pulls"] == 0
+    assert (state["open"], state["settled"], state["memory"]) == (before["open"], before["settled"], before["memory"])
+    bandit.retire("d")
+    assert bandit.estimates() == {**bandit.estimates(), **busy(policy).estimates()}
+
+
+# What can be seen.
+
+
+def test_every_amount_along_the_way():
+    now = [0.0]
+    bandit = Bandit(["a"], 0.5, "uniform", expires=10.0, clock=lambda: now[0])
+
+    def amounts():
+        return bandit.credited, bandit.spent, bandit.reserved, bandit.headroom
+
+    assert amounts() == (0.0, 0.0, 0.0, 0.0)
+    bandit.credit(4.0)
+    assert amounts() == (4.0, 0.0, 0.0, 4.0)
+    assert [bandit.ask().arm for _ in range(4)] == ["a"] * 4
+    assert amounts() == (6.0, 0.0, 4.0, 2.0)
+    assert bandit.pending == {1: "a", 2: "a", 3: "a", 4: "a"}
+    bandit.tell(2, cost=0.25)
+    assert amounts() == (6.0, 0.25, 3.0, 2.75)
+    assert bandit.earned == 0.0
+    bandit.tell(2, reward=0.75)
+    assert (bandit.earned, list(bandit.pending)) == (0.75, [1, 3, 4])
+    bandit.cancel(4)
+    assert amounts() == (6.0, 0.25, 2.0, 3.75)
+    now[0] = 10.0
+    bandit.tell(1, reward=0.5)  # by now both have expired
+    assert amounts() == (6.0, 2.25, 0.0, 3.75)
+    assert (bandit.expired, list(bandit.pending)) == ([1, 3], [1, 3])
+    bandit.tell(3, reward=1.0, cost=0.5)
+    assert amounts() == (6.0, 1.75, 0.0, 4.25)
+    assert bandit.expired == [1]
+    bandit.tell(1, cost=0.0)
+    assert amounts() == (6.0, 0.75, 0.0, 5.25)
+    assert (bandit.expired, bandit.pending, bandit.earned) == ([], {}, 2.25)
+
+
+@pytest.mark.parametrize(("silence", "earned"), [(None, 0.0), (0.0, 0.0), (0.5, 0.5)])
+def test_silence_may_stand_for_a_reward(silence, earned):
+    bandit = Bandit(["a"], 1.0, "uniform", expires=10.0, silence=silence, clock=lambda: now[0])
+    now = [0.0]
+    bandit.tell(bandit.ask().id, cost=0.25)
+    now[0] = 10.0
+    bandit.ask()
+    settled = silence is not None
+    assert bandit.estimates()["a"].pulls == settled
+    assert bandit.expired == ([] if settled else [1])
+    assert (bandit.spent, bandit.earned) == (0.25, earned)
+
+
+def test_a_credit_over_rounds_comes_in_equal_parts():
+    bandit = Bandit(["a"], 0.25)
+    bandit.credit(4.0, over=4)
+    assert (bandit.credited, bandit.held, bandit.headroom) == (0.0, 4.0, 0.0)
+    seen = []
+    for _ in range(5):
+        bandit.cancel(number) if (number := bandit.ask().id) in bandit.pending else None
+        seen.append((bandit.credited, bandit.held))
+    assert seen == [(1.25, 3.0), (2.5, 2.0), (3.75, 1.0), (5.0, 0.0), (5.25, 0.0)]
+
+
+def test_a_second_credit_over_rounds_is_spread_with_the_first():
+    bandit = Bandit(["a"], 0.0, max_cost=8.0)
+    bandit.credit(4.0, over=4)
+    bandit.ask()
+    bandit.credit(3.0, over=2)
+    seen = []
+    for _ in range(4):
+        bandit.ask()
+        seen.append(bandit.credited)
+    assert seen == [3.0, 5.0, 7.0, 7.0]
+
+
+def test_a_free_arm_needs_no_headroom():
+    bandit = Bandit(["free", "dear"], 0.0, "uniform", {"free": 0.0, "dear": 1.0}, seed=SEED)
+    decisions = [bandit.ask() for _ in range(20)]
+    assert {decision.arm for decision in decisions} == {"free", None}
+    assert bandit.reserved == 0.0
+    for decision in decisions:
+        if decision.arm is not None:
+            bandit.tell(decision.id, 1.0, 0.0)
+
+
+def test_an_expired_decision_may_be_cancelled():
+    bandit = Bandit(["a"], 1.0, "uniform")
+    number = bandit.ask().id
+    bandit.expire(number)
+    assert (bandit.spent, bandit.reserved) == (1.0, 0.0)
+    bandit.cancel(number)
+    assert (bandit.spent, bandit.reserved, bandit.pending, bandit.expired) == (0.0, 0.0, {}, [])
+
+
+def taught(times=1.0, **settings):
+    """An arm of reward 0.2 and cost 0.1 and one of reward 0.9 and cost 0.9, at a budget of 0.5."""
+    bandit = Bandit(["poor", "rich"], 0.5 * times, "uniform", times, **settings)
+    for arm, other, reward, cost in (("poor", "rich", 0.2, 0.1), ("rich", "poor", 0.9, 0.9)):
+        bandit.pause(other)
+        while (decision := bandit.ask()).arm is None:
+            pass
+        assert decision.arm == arm
+        bandit.tell(decision.id, reward, cost * times)
+        bandit.resume(other)
+    return bandit
+
+
+@pytest.mark.parametrize("times", [1.0, 100.0])
+def test_mix_and_price(times):
+    bandit = taught(times)
+    assert bandit.mix() == pytest.approx({"rich": 0.5, "poor": 0.5})  # 0.5 * 0.9 + 0.5 * 0.1 = 0.5
+    assert bandit.price == pytest.approx((0.9 - 0.2) / (0.9 - 0.1) / times)
+    bandit.pause("poor")
+    assert bandit.mix() == pytest.approx({"rich": 5 / 9, None: 4 / 9})
+    assert bandit.price == pytest.approx(1 / times)
+
+
+def test_mix_with_credits_goes_by_the_income_so_far():
+    bandit = taught()
+    rounds = bandit.rounds
+    bandit.credit(0.4 * (rounds + 1))
+    bandit.ask()
+    assert bandit.mix()["rich"] == pytest.approx(1.0)  # 0.9 a round, less what rounding takes
+
+
+def test_nothing_is_known_at_first():
+    bandit = Bandit(["a"], 0.5, max_cost=3.0, max_reward=2.0)
+    assert bandit.mix() == {None: 1.0}
+    assert bandit.price == 0.0
+    known = bandit.estimates()["a"]
+    assert (known.pulls, known.reward, known.cost) == (0, (0.0, 0.0, 2.0), (0.0, 0.0, 3.0))
+    assert repr(bandit) == "<Bandit a: 0 rounds, spent 0 of 0>"
+
+
+# Intervals.
+
+
+def naive_interval(outcomes, most):
+    """Maurer and Pontil's empirical Bernstein bound at 0.05 / (n (n + 1)), both sides."""
+    n = len(outcomes)
+    shares = [outcome / most for outcome in outcomes]
+    x = math.log(2 * 2 * n * (n + 1) / 0.05)
+    radius = math.sqrt(2 * statistics.variance(shares) * x / n) + 7 * x / (3 * (n - 1))
+    mean = statistics.fmean(shares)
+    return most * mean, most * max(mean - radius, 0), most * min(mean + radius, 1)
+
+
+def test_intervals_are_those_of_the_formula():
+    chance = Random(3)
+    bandit = Bandit(["a", "b"], 2.0, "uniform", {"a": 2.0, "b": 0.5}, max_reward=7.0)
+    told = {"a": [], "b": []}
+    for count in range(3000):
+        decision = bandit.ask()
+        most = {"a": 2.0, "b": 0.5}[decision.arm]
+        told[decision.arm].append((7.0 * chance.random() ** 3, most * chance.betavariate(9, 1)))
+        bandit.tell(decision.id, *told[decision.arm][-1])
+        if count in (10, 100, 2999):
+            for arm, outcomes in told.items():
+                rewards, costs = zip(*outcomes, strict=True)
+                known = bandit.estimates()[arm]
+                assert known.pulls == len(outcomes)
+                assert known.reward == pytest.approx(naive_interval(rewards, 7.0))
+                mean, low, high = naive_interval(costs, 2.0)
+                assert known.cost == pytest.approx((mean, low, min(high, {"a": 2.0, "b": 0.5}[arm])))
+    assert known.reward.high - known.reward.low < 1.5  # of 7: by now they say something
+
+
+def test_a_mean_lies_in_its_interval():
+    max_cost = {"a": 0.2, "b": 0.7}
+    bandit = Bandit(["a", "b"], 0.7, "uniform", max_cost, max_reward=0.1)
+    for _ in range(200):
+        decision = bandit.ask()
+        if decision.arm is not None:
+            bandit.tell(decision.id, 0.1, max_cost[decision.arm])
+        for known in bandit.estimates().values():
+            assert known.cost.low <= known.cost.mean <= known.cost.high
+            assert known.reward.low <= known.reward.mean <= known.reward.high
+
+
+def test_intervals_hold_the_truth_at_all_times():
+    runs, failed = 200, 0
+    for seed in range(runs):
+        chance = Random(seed)
+        bandit = Bandit(["a"], 1.0, "uniform")
+        holds = True
+        for _ in range(200):
+            bandit.tell(bandit.ask().id, float(chance.random() < 0.5), chance.betavariate(2, 6))
+            reward, cost = bandit.estimates()["a"][2:]
+            holds = holds and reward.low <= 0.5 <= reward.high and cost.low <= 0.25 <= cost.high
+            assert reward.low <= reward.mean <= reward.high
+        failed += not holds
+        assert reward.high - reward.low < 0.75
+    assert failed <= 0.05 * runs

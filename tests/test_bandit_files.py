@@ -1,0 +1,211 @@
+"""save and load: the same bandit bit for bit, all or nothing, and nothing else is taken for one."""
+
+import json
+
+import bookkeeper
+import elsewhere
+import numpy as np
+import pytest
+from bookkeeper import POLICIES, live, state_of
+
+from paceline import Bandit, InvalidValue, OnePhase, Uniform, UnreadableFile
+from paceline.live import document
+
+every_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+
+
+def experienced(policy="thompson", steps=300, **settings):
+    bandit = Bandit(
+        ["a", "b", "c"], 0.3, policy, {"a": 0.2, "b": 1.0, "c": 0.5}, seed=2**64 - 1, remember=20, **settings
+    )
+    live(bandit, steps)
+    return bandit
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "bandit.json"
+    experienced(steps=60).save(path)
+    return path
+
+
+@every_policy
+def test_a_loaded_bandit_is_the_same_and_decides_alike(tmp_path, policy):
+    bandit = experienced(policy)
+    bandit.save(tmp_path / "bandit.json")
+    loaded = Bandit.load(tmp_path / "bandit.json")
+    assert json.dumps(state_of(loaded)) == json.dumps(state_of(bandit))
+    assert (loaded.spent, loaded.reserved, loaded.credited) == (bandit.spent, bandit.reserved, bandit.credited)
+    assert loaded.estimates() == bandit.estimates()
+    assert (loaded.pending, loaded.expired, loaded.arms) == (bandit.pending, bandit.expired, bandit.arms)
+    assert live(loaded, 300, seed=1) == live(bandit, 300, seed=1)
+    assert state_of(loaded) == state_of(bandit)
+
+
+@every_policy
+def test_saving_changes_nothing(tmp_path, policy):
+    saves, plain = experienced(policy), experienced(policy)
+    for _ in range(20):
+        saves.save(tmp_path / "bandit.json")
+        assert live(saves, 5) == live(plain, 5)
+    assert state_of(saves) == state_of(plain)
+
+
+GO_ON = """
+import json, sys
+from bookkeeper import live, state_of
+from paceline import Bandit
+for path in sys.argv[1:]:
+    bandit = Bandit.load(path)
+    print(json.dumps([live(bandit, 300, seed=1), state_of(bandit)]))
+"""
+
+
+def test_another_process_goes_on_alike(tmp_path):
+    bandits = {tmp_path / name: experienced(policy) for name, policy in POLICIES.items()}
+    for path, bandit in bandits.items():
+        bandit.save(path)
+    printed = elsewhere.run(GO_ON, *bandits)
+    for bandit, line in zip(bandits.values(), printed, strict=True):
+        assert line == json.dumps([live(bandit, 300, seed=1), state_of(bandit)])
+
+
+def test_deadlines_are_saved(tmp_path):
+    now = [100.0]
+    bandit = Bandit(["a", "b", "c"], 1.0, "uniform", clock=lambda: now[0])
+    bandit.ask(expires=5)
+    bandit.save(tmp_path / "bandit.json")
+    loaded = Bandit.load(tmp_path / "bandit.json", clock=lambda: now[0])
+    now[0] = 105.0
+    bandit.ask()
+    loaded.ask()
+    assert loaded.expired == bandit.expired == [1]
+
+
+def test_a_loaded_bandit_has_no_journal(tmp_path):
+    bandit = experienced(journal=tmp_path / "journal")
+    bandit.save(tmp_path / "bandit.json")
+    bandit.close()
+    before = (tmp_path / "journal").read_bytes()
+    live(Bandit.load(tmp_path / "bandit.json"), 20)
+    assert (tmp_path / "journal").read_bytes() == before
+
+
+def test_numbers_of_numpy_can_be_saved(tmp_path):
+    half, two, many = np.float64(0.5), np.float32(2), np.int64(200)
+    policy = OnePhase(a=two, horizon=many)
+    bandit = Bandit(["a", "b"], two, policy, {"a": two, "b": half}, two, np.uint64(3), remember=many, expires=half)
+    bandit.tell(np.int64(bandit.ask(expires=np.float64(3)).id), reward=half, cost=half)
+    bandit.credit(two)
+    bandit.save(tmp_path / "bandit.json")
+    assert state_of(Bandit.load(tmp_path / "bandit.json")) == state_of(bandit)
+
+
+# A policy of one's own.
+
+
+class Mine(Uniform):
+    """Not one of paceline's."""
+
+    name = "mine"
+
+
+def test_a_policy_of_ones_own_must_be_given_again(tmp_path):
+    bandit = experienced(Mine())
+    bandit.save(tmp_path / "bandit.json")
+    with pytest.raises(UnreadableFile, match="policy 'mine' is not one of paceline's; it must be given again"):
+        Bandit.load(tmp_path / "bandit.json")
+    with pytest.raises(InvalidValue, match="policy must be 'mine', as it was saved, got 'uniform'"):
+        Bandit.load(tmp_path / "bandit.json", policy=Uniform())
+    assert state_of(Bandit.load(tmp_path / "bandit.json", policy=Mine())) == state_of(bandit)
+
+
+# Files that are refused.
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_a_changed_byte_is_noticed(saved, part):
+    content = saved.read_bytes()
+    state = state_of(Bandit.load(saved))
+    refused = 0
+    places = range(part, len(content), 10)
+    for place in places:
+        changed = bytearray(content)
+        changed[place] ^= 1
+        saved.write_bytes(changed)
+        try:
+            loaded = Bandit.load(saved)
+        except UnreadableFile:
+            refused += 1
+        else:  # a blank, the last digit of many, or the entry that says for people what the file is
+            assert state_of(loaded) == state
+    assert refused > 0.5 * len(places)
+
+
+def test_a_file_cut_short_is_refused(saved):
+    content = saved.read_bytes()
+    for size in range(0, len(content), 7):
+        saved.write_bytes(content[:size])
+        with pytest.raises(UnreadableFile, match=r"bandit.json must be a file written by Bandit.save; it is damaged"):
+            Bandit.load(saved)
+
+
+FOREIGN = [b"", b"[]", b"{}", b"3", b"null", b'{"format": 1}', b'{"format": 1, "sha256": "", "body": {}}', b"\xff\xfe"]
+
+
+@pytest.mark.parametrize("content", FOREIGN)
+def test_a_foreign_file_is_refused(saved, content):
+    saved.write_bytes(content)
+    with pytest.raises(UnreadableFile, match="damaged or foreign"):
+        Bandit.load(saved)
+    assert saved.read_bytes() == content
+
+
+def test_a_body_that_does_not_fit_is_refused(saved):
+    for body in (
+        {},
+        {"settings": {}},
+        {**document.read_file(saved), "arms": 3},
+        {**document.read_file(saved), "open": [0]},
+    ):
+        document.write_file(saved, body)
+        with pytest.raises(UnreadableFile, match=r"must be a file written by Bandit\.save"):
+            Bandit.load(saved)
+
+
+def test_a_newer_format_is_refused(saved):
+    whole = json.loads(saved.read_bytes())
+    saved.write_text(json.dumps({**whole, "format": 2}))
+    with pytest.raises(UnreadableFile, match=r"bandit.json has format 2; this version reads up to 1"):
+        Bandit.load(saved)
+
+
+@pytest.mark.parametrize("name", ["missing", "."])
+def test_what_is_no_file_is_refused(tmp_path, name):
+    with pytest.raises(UnreadableFile, match="must be a readable file, but:"):
+        Bandit.load(tmp_path / name)
+
+
+# All or nothing.
+
+
+def out_of_space(*arguments, **options):
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("step", ["json.dump", "os.fsync", "pathlib.Path.replace"])
+def test_a_save_that_fails_leaves_the_old_file(saved, monkeypatch, step):
+    before = saved.read_bytes()
+    bandit = experienced(steps=70)
+    monkeypatch.setattr(step, out_of_space)
+    with bookkeeper.unchanged(bandit), pytest.raises(OSError, match="No space"):
+        bandit.save(saved)
+    assert saved.read_bytes() == before
+    assert list(saved.parent.iterdir()) == [saved]
+    monkeypatch.undo()
+    bandit.save(saved)
+    assert state_of(Bandit.load(saved)) == state_of(bandit)
+
+
+def test_a_save_leaves_one_file(saved):
+    assert list(saved.parent.iterdir()) == [saved]

@@ -1,0 +1,131 @@
+"""One bandit, many threads: nothing is overdrawn at any moment, and nothing is lost."""
+
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from queue import Empty, SimpleQueue
+from random import Random
+from threading import Barrier, Event
+
+import pytest
+from bookkeeper import cost_of, keeps_the_promise, reward_of, state_of
+
+from paceline import Bandit, Conflict
+
+THREADS, ASKS = 8, 150
+MAX_COSTS = {"a": 0.25, "b": 1.0, "c": 0.5}
+
+
+@pytest.fixture(autouse=True)
+def impatient_threads():
+    """Let threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.fixture(params=["alone", "with a journal"])
+def bandit(request, tmp_path):
+    journal = None if request.param == "alone" else tmp_path / "journal"
+    with Bandit(list(MAX_COSTS), 0.4, "thompson", MAX_COSTS, journal=journal, snapshot_every=400) as bandit:
+        yield bandit
+
+
+def work(bandit, others, start, seed):
+    """Ask; tell or cancel what anyone was answered: all ids, and (arm, reward, cost) of those told."""
+    chance, ids, told = Random(seed), [], []
+    start.wait()
+    for _ in range(ASKS):
+        decision = bandit.ask()
+        ids.append(decision.id)
+        if decision.arm is not None:
+            others.put(decision)
+        while chance.random() < 0.6:
+            try:
+                known = others.get_nowait()
+            except Empty:
+                break
+            if known.id % 10 == 0:
+                bandit.cancel(known.id)
+            else:
+                reward, cost = reward_of(known.id), cost_of(known.id)
+                bandit.tell(known.id, reward=reward)
+                bandit.tell(known.id, cost=cost)
+                told.append((known.arm, reward, cost))
+    return ids, told
+
+
+def watch(bandit, done):
+    """How often the promise was seen to hold."""
+    looks = 0
+    while not done.is_set():
+        assert keeps_the_promise(bandit)
+        assert bandit.headroom >= 0.0
+        assert set(bandit.estimates()) == set(MAX_COSTS)
+        looks += 1
+    return looks
+
+
+def test_many_threads_ask_and_tell(bandit, tmp_path):
+    others, done, start = SimpleQueue(), Event(), Barrier(THREADS)
+    with ThreadPoolExecutor(THREADS + 1) as pool:
+        watcher = pool.submit(watch, bandit, done)
+        workers = [pool.submit(work, bandit, others, start, seed) for seed in range(THREADS)]
+        try:
+            results = [worker.result() for worker in workers]
+        finally:
+            done.set()
+        assert watcher.result() > 0
+
+    ids = sorted(number for asked, _ in results for number in asked)
+    assert ids == list(range(1, THREADS * ASKS + 1))
+    assert bandit.rounds == len(ids)
+    told = [outcome for _, outcomes in results for outcome in outcomes]
+    assert len(told) > ASKS
+    pulls = Counter(arm for arm, _, _ in told)
+    estimates = bandit.estimates()
+    assert {arm: known.pulls for arm, known in estimates.items()} == {arm: pulls[arm] for arm in MAX_COSTS}
+    assert bandit.earned == pytest.approx(sum(reward for _, reward, _ in told))
+    assert bandit.spent == pytest.approx(sum(cost for _, _, cost in told))
+    waiting = []
+    while not others.empty():
+        waiting.append(others.get().arm)
+    assert sorted(bandit.pending.values()) == sorted(waiting)
+    assert bandit.reserved == pytest.approx(sum(MAX_COSTS[arm] for arm in waiting))
+    assert keeps_the_promise(bandit)
+
+    bandit.close()
+    if bandit._journal is not None:
+        with Bandit.open(tmp_path / "journal") as reopened:
+            assert state_of(reopened) == state_of(bandit)
+        (tmp_path / "journal.snapshot").unlink()
+        with Bandit.open(tmp_path / "journal") as replayed:
+            assert state_of(replayed) == state_of(bandit)
+
+
+def test_of_many_who_tell_different_things_one_is_heard(bandit):
+    heard = refused = 0
+    start = Barrier(THREADS)
+
+    def tell(number, cost):
+        start.wait()
+        try:
+            bandit.tell(number, reward=0.5, cost=cost)
+        except Conflict:
+            return None
+        return cost
+
+    bandit.credit(100.0)
+    with ThreadPoolExecutor(THREADS) as pool:
+        for _ in range(40):
+            decision = bandit.ask()
+            if decision.arm is not None:
+                answers = list(pool.map(tell, [decision.id] * THREADS, [0.125 * (i % 2) for i in range(THREADS)]))
+                assert len(set(answers) - {None}) == 1
+                assert answers.count(None) == THREADS // 2
+                heard += max(answer for answer in answers if answer is not None)
+                refused += 1
+    assert refused > 10
+    assert bandit.spent == heard  # eighths are exact
+    assert sum(known.pulls for known in bandit.estimates().values()) == refused
