@@ -11,7 +11,7 @@ import play
 import pytest
 from bookkeeper import POLICIES, keeps_the_promise, live, state_of
 
-from paceline import Bandit, Decision, Problem, Uniform, simulate
+from paceline import Bandit, Decision, InvalidValue, Problem, Uniform, simulate
 from paceline.draw import decision_uniform
 from paceline.guard import spent
 from paceline.outcomes import outcome, world_of
@@ -547,3 +547,28 @@ def test_intervals_hold_the_truth_at_all_times():
         failed += not holds
         assert reward.high - reward.low < 0.75
     assert failed <= 0.05 * runs
+
+
+def test_silence_counts_whichever_comes_first_cost_or_expiry():
+    for cost_first in (True, False):
+        now = [0.0]
+        bandit = Bandit(["a"], 1.0, expires=1.0, silence=0.0, clock=lambda now=now: now[0])
+        number = bandit.ask().id
+        if cost_first:
+            bandit.tell(number, cost=0.25)
+        now[0] = 2.0
+        bandit.ask()
+        if not cost_first:
+            bandit.tell(number, cost=0.25)
+        assert number not in bandit.pending
+        assert bandit.estimates()["a"].pulls == 1
+
+
+def test_rounds_end_before_the_line_cannot_be_counted():
+    bandit = Bandit(["a"], 1.0, "uniform")
+    bandit.credit(2.0**29)
+    most = bandit._ledger.most_rounds
+    assert (most + 1) * 2**32 + 2**61 < 2**63
+    bandit._ledger.rounds = most
+    with pytest.raises(InvalidValue, match=f"rounds must stay at or below {most}, got one more"):
+        bandit.ask()

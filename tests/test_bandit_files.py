@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from bookkeeper import POLICIES, live, state_of
 
-from paceline import Bandit, InvalidValue, OnePhase, Uniform, UnreadableFile
+from paceline import Bandit, InvalidValue, OnePhase, PacelineError, Uniform, UnreadableFile
 from paceline.live import document
 
 every_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
@@ -198,7 +198,7 @@ def test_a_save_that_fails_leaves_the_old_file(saved, monkeypatch, step):
     before = saved.read_bytes()
     bandit = experienced(steps=70)
     monkeypatch.setattr(step, out_of_space)
-    with bookkeeper.unchanged(bandit), pytest.raises(OSError, match="No space"):
+    with bookkeeper.unchanged(bandit), pytest.raises(PacelineError, match="must be a file to write to, but: No space"):
         bandit.save(saved)
     assert saved.read_bytes() == before
     assert list(saved.parent.iterdir()) == [saved]

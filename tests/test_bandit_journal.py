@@ -364,13 +364,20 @@ def test_a_torn_last_line_is_dropped_and_reported(journal, caplog, back):
 
 def test_half_a_first_line_may_be_begun_anew(journal):
     first = journal.read_bytes().split(b"\n")[0]
-    for size in (0, 1, 8, 9, 20, len(first)):
+    for size in (0, 12, 13, 20, len(first)):  # fewer bytes could be anybody's, and are left alone
         journal.write_bytes(first[:size])
         with pytest.raises(UnreadableFile, match=r"has no whole first line: nothing was ever acknowledged in it, and"):
             Bandit.open(journal)
         assert journal.read_bytes() == first[:size]
         begun(journal).close()
         assert opened_state(journal) == (state_after(0), None)
+
+
+def test_a_few_digits_are_not_taken_for_half_a_first_line(tmp_path):
+    (tmp_path / "pid").write_bytes(b"12345")
+    with pytest.raises(InvalidValue, match="must be a new file"):
+        begun(tmp_path / "pid")
+    assert (tmp_path / "pid").read_bytes() == b"12345"
 
 
 # Damage, and files that are something else.

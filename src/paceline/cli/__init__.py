@@ -6,10 +6,10 @@ import os
 import sys
 
 from paceline import __version__
-from paceline.cli import compare, policies, replay, report, reproduce, run, solve
+from paceline.cli import compare, diff, policies, replay, report, reproduce, run, solve
 from paceline.errors import PacelineError
 
-COMMANDS = (reproduce, compare, run, report, replay, solve, policies)
+COMMANDS = (reproduce, compare, run, report, diff, replay, solve, policies)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -35,13 +35,13 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; wrong input is one line on standard error and exit code 2."""
+    """Run one command; wrong input is one line on standard error and exit code 2. A command may return a code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without Greek letters gets a question mark, not a crash
     try:
         try:
             options = parser().parse_args(arguments)
-            options.run(options)
+            code: int | None = options.run(options)
         finally:
             sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
@@ -54,4 +54,4 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("paceline: interrupted", file=sys.stderr)
         return 130
-    return 0
+    return code or 0

@@ -5,8 +5,8 @@ from pathlib import Path
 
 SUMMARY = "make a page, CSV and LaTeX tables of a finished run"
 DESCRIPTION = """\
-Make a report of the run in a folder that `paceline run` has finished: report.html, one page with all figures inside, and
-its tables as summary.csv, summary.tex and problems.tex; with several problems also together.csv and together.tex.
+Make a report of the run in a folder that `paceline run` has finished: report.html, one page with all figures inside,
+and its tables as summary.csv, summary.tex and problems.tex; with several problems also together.csv and together.tex.
 
   paceline report experiment
   paceline report experiment --reference thompson --out public

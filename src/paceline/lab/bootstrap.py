@@ -1,5 +1,4 @@
-"""How sure means are. Geometric means over problems: resampled problems, and resampled trials within them. The
-difference of two means over trials: resampled trials."""
+"""How sure a mean is: of trials, and geometric ones over problems. Resampled trials, resampled problems."""
 
 from dataclasses import dataclass
 

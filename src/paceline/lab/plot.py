@@ -113,7 +113,7 @@ def finish(axes: Axes) -> None:
 def plain_numbers(axes: Axes) -> None:
     """Numbers without powers of ten; a short logarithmic axis has some between them, too."""
     for axis in (axes.xaxis, axes.yaxis):
-        low, high = sorted(axis.get_view_interval().tolist())
+        low, high = sorted(axis.get_view_interval())
         if axis.get_scale() == "log" and high < FEW_DECADES * low:
             axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
@@ -150,7 +150,7 @@ def svg_of(draw: Callable[[Axes], None], width: float, height: float) -> str:
     >>> svg_of(lambda axes: axes.set_title("50 $ & more"), 3.0, 2.0).count("50 $ &amp; more")
     1
     """
-    settings = {
+    settings: dict[Any, Any] = {
         "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # about as wide as each other
         "svg.fonttype": "none",
         "svg.hashsalt": "paceline",
@@ -166,9 +166,9 @@ def svg_of(draw: Callable[[Axes], None], width: float, height: float) -> str:
 
 
 def slim(svg: str) -> str:
-    """An SVG without its preamble and its indents, and paths to a hundredth of a point: a third of the size.
+    r"""An SVG without its preamble and its indents, and paths to a hundredth of a point: half the size.
 
-    >>> slim('<?xml?><svg>\\n  <path d="M 0.123456 2 \\nL 3.5 4 \\n"/></svg>')
+    >>> slim('<?xml?><svg>\n  <path d="M 0.123456 2 \nL 3.5 4 \n"/></svg>')
     '<svg><path d="M0.12 2L3.5 4"/></svg>'
     """
 
@@ -232,7 +232,7 @@ def settle_slack(axes: Axes, runs: "list[Run]") -> None:
         axes.set_ylim(min(-0.08 * top, 1.2 * bottom), 1.6 * top)
 
 
-MOST_POINTS = 1000  # in a row of a figure; more say no more
+FEW_POINTS, MOST_POINTS = 20, 1000  # in a row of a figure: few are large, too many say nothing
 
 # Greys: colours stand for policies.
 CAUSES = {"wrong_arms": ("wrong arms", "#4d4d4d"), "idle": ("idle", "#9a9a9a"), "unspent": ("unspent", "#d6d6d6")}
@@ -316,7 +316,8 @@ def draw_violin(axes: Axes, values: npt.NDArray[np.float64], place: int, height:
         violin: Any = axes.violinplot(values, [place], orientation="horizontal", widths=height, showextrema=False)
         violin["bodies"][0].set(facecolor=colour, alpha=0.45, linewidth=0)
     if values.size <= MOST_POINTS:
-        axes.scatter(values, np.full(values.size, place), s=5, color=colour, alpha=0.6, linewidth=0)
+        size = 5 if values.size > FEW_POINTS else 12
+        axes.scatter(values, np.full(values.size, place), s=size, color=colour, alpha=0.6, linewidth=0)
     axes.plot([np.median(values)] * 2, [place - 0.4 * height, place + 0.4 * height], color=colour)
 
 

@@ -58,6 +58,8 @@ def log_curve(results: "Results") -> str:
             axes.set_yscale("log", nonpositive="clip")
             axes.set_ylim(bottom=max(float(means.min()), FLOOR) / 1.5)
             axes.set_title("Steady regret, both logarithmic")
+        elif axes.get_ylim()[0] > 0.0:
+            axes.set_ylim(bottom=0.0)
         plot.plain_numbers(axes)
 
     return plot.svg_of(draw, WIDTH, HEIGHT)
@@ -120,9 +122,9 @@ def rows(axes: "Axes", labels: Sequence[str], heading: str = "") -> None:
 
 
 def fitting(label: str) -> str:
-    """A label that fits above a row and can be written in an SVG.
+    r"""A label that fits above a row and can be written in an SVG.
 
-    >>> fitting("x" * 60)[-3:], fitting("two\\nlines")
+    >>> fitting("x" * 60)[-3:], fitting("two\nlines")
     ('xx…', 'two lines')
     """
     plain = "".join(letter if letter.isprintable() else " " for letter in label)

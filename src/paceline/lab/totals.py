@@ -49,6 +49,12 @@ def note(totals: Totals, at: int, state: State) -> None:
     totals.min_headroom[...] = guard.lowest_headroom(clock)
 
 
+def subset(totals: Totals, trials: slice, checkpoints: slice | npt.NDArray[np.bool_]) -> Totals:
+    """Some trials of stacked ones, at some checkpoints."""
+    parts = {name: part[trials][:, checkpoints] for name, part in totals._asdict().items() if name != "min_headroom"}
+    return Totals(**parts, min_headroom=totals.min_headroom[trials])
+
+
 def stacked(trials: list[Totals]) -> Totals:
     """Trials one above the other."""
     return Totals(*(np.stack(parts) for parts in zip(*trials, strict=True)))

@@ -149,7 +149,11 @@ class Bandit:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one readable JSON file, all or nothing."""
         with self._lock:
-            document.write_file(path, document.written(self._ledger))
+            self._change.check_books()
+            try:
+                document.write_file(path, document.written(self._ledger))
+            except OSError as error:
+                raise PacelineError(f"{path} must be a file to write to, but: {error.strerror or error}") from error
 
     # Rounds and news.
 
@@ -422,7 +426,7 @@ class Bandit:
         with self._lock:
             if self._journal is not None:
                 self._journal.close()
-                self._change.unsure = True
+                self._change.closed = True
 
     def __enter__(self) -> "Bandit":
         return self
@@ -446,13 +450,18 @@ class Change:
 
     def __init__(self) -> None:
         self.unsure = False
+        self.closed = False
 
     def check(self) -> None:
-        """Refuse to go on after a change that was cut short."""
+        """Refuse to go on without a journal, or after a change that was cut short."""
+        if self.closed:
+            raise JournalFailed("this bandit was closed; it must be opened again with Bandit.open")
+        self.check_books()
+
+    def check_books(self) -> None:
+        """Refuse to look at books that may be half changed."""
         if self.unsure:
-            raise JournalFailed(
-                "this bandit was closed, or a call was cut short; it must be opened again with Bandit.open or Bandit.load"
-            )
+            raise JournalFailed("a call was cut short; the bandit must be opened again with Bandit.open, or loaded")
 
     def __enter__(self) -> None:
         self.check()

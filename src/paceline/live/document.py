@@ -14,6 +14,7 @@ from paceline.errors import PacelineError, UnreadableFile
 from paceline.estimates import Estimates
 from paceline.live.config import config_from
 from paceline.live.decision import Opened
+from paceline.live.journal import sync_folder
 from paceline.live.ledger import Ledger
 from paceline.policies.policy import Policy
 
@@ -66,6 +67,7 @@ def read(body: dict[str, Any], policy: Policy | None = None) -> Ledger:
     set_fields(lineup.memory, body["memory"])
     lineup.field()
     ledger.rounds = body["rounds"]
+    ledger.renew_most_rounds()
     for entry in body["open"]:
         opened = Opened(*(entry[name] for name in ENTRIES[:4]))
         for name in ENTRIES[4:]:
@@ -121,6 +123,7 @@ def write_file(path: str | os.PathLike[str], body: dict[str, Any]) -> None:
         except BaseException:
             Path(file.name).unlink(missing_ok=True)
             raise
+    sync_folder(target)
 
 
 def read_file(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -136,7 +136,10 @@ class Journal:
 
     def sync(self) -> None:
         """Make everything written so far outlive a crash of the machine."""
-        os.fsync(self._file)
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            raise JournalFailed(f"journal {self.path} must be synced to the disk, but: {error.strerror}") from error
 
     @property
     def closed(self) -> bool:
@@ -150,6 +153,15 @@ class Journal:
             self._file = -1
 
 
+def sync_folder(path: Path) -> None:
+    """Make the name of a new file, too, outlive a crash of the machine."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
 def lock(file: int, path: Path) -> None:
     """Take the file for this Bandit alone; the system frees it when the process ends, however it ends."""
     import fcntl  # POSIX; elsewhere a bandit can be saved and loaded, but not journalled
@@ -161,23 +173,21 @@ def lock(file: int, path: Path) -> None:
 
 
 def parsed(content: bytes, start: Place, path: Path) -> Read:
-    """The events in the bytes after ``start``. A bad last line is torn; a bad line before others means damage."""
+    """The events in the bytes after ``start``. What has no end of line is torn; a bad line with one means damage."""
     lines = content.split(b"\n")
     rest = lines.pop()
-    crc, texts = start.crc, []
+    crc = start.crc
+    texts: list[bytes] = []
     for line in lines:
         text = line[DIGITS + 1 :]
-        crc_now = crc32(text, crc)
-        if line[: DIGITS + 1] != b"%08x " % crc_now:
-            break
-        crc = crc_now
+        crc = crc32(text, crc)
+        if line[: DIGITS + 1] != b"%08x " % crc:
+            number = start.lines + len(texts) + 1
+            raise UnreadableFile(
+                f"journal {path} is damaged in line {number}; the {number - 1} lines before it are whole"
+            )
         texts.append(text)
-    else:
-        return Read(texts, end_of(start, texts, crc), len(rest))
-    if len(texts) < len(lines) - 1 or rest:
-        number = start.lines + len(texts) + 1
-        raise UnreadableFile(f"journal {path} is damaged in line {number}; the {number - 1} lines before it are whole")
-    return Read(texts, end_of(start, texts, crc), len(lines[-1]) + 1)
+    return Read(texts, end_of(start, texts, crc), len(rest))
 
 
 def end_of(start: Place, texts: list[bytes], crc: int) -> Place:

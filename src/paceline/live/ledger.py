@@ -24,6 +24,7 @@ from paceline.policies.policy import SKIP
 
 # The columns of a `Log`: told, arm, event, partner, reward, cost, released, charged.
 COLUMNS = (np.int64, np.int64, np.int64, np.int64, np.float64, np.float64, np.int64, np.int64)
+MOST_COUNT = 2**63 - 2**33  # units, with room for the costs of a round
 BATCH = 100_000  # rows of a log that are collected before they are taken in
 
 Choice = tuple[int, int, int]  # slot, event, partner: what a policy has decided, in slots
@@ -39,6 +40,7 @@ class Ledger:
         self.lineup = Lineup(config.policy, self.money, config.budget, config.seed)
         self.lineup.add([(name, config.max_cost_of(name)) for name in config.arms])
         self.rounds = 0
+        self.renew_most_rounds()
         self.open: dict[int, Opened] = {}
         self.settled: OrderedDict[int, Outcome] = OrderedDict()  # the last so many, oldest first
         self.lapsed: OrderedDict[int, None] = OrderedDict()  # expired and not settled since, the longest ago first
@@ -77,9 +79,15 @@ class Ledger:
                 heapq.heappush(self.deadlines, (deadline, self.rounds))
 
     def check_rounds(self) -> None:
-        """The guard counts rounds exactly up to a point."""
-        if self.rounds >= checks.MOST_ROUNDS:
-            raise InvalidValue(f"rounds must stay at or below {checks.MOST_ROUNDS}, got one more")
+        """The guard counts rounds and money exactly up to a point."""
+        if self.rounds >= self.most_rounds:
+            raise InvalidValue(f"rounds must stay at or below {self.most_rounds}, got one more")
+
+    def renew_most_rounds(self) -> None:
+        """The last round whose line can be counted in 64 bits, with all that was credited."""
+        clock = self.lineup.clock
+        room = MOST_COUNT - int(clock.credited_units) - int(clock.held_units)
+        self.most_rounds = min(checks.MOST_ROUNDS, room // (int(clock.rate_units) + 1))
 
     # Outcomes.
 
@@ -115,6 +123,8 @@ class Ledger:
         if cost is not None and opened.cost is None:
             released, charged = opened.reserved, self.money.charge(cost) - opened.charged
             opened.cost, opened.reserved, opened.charged = cost, 0, opened.charged + charged
+        if reward is None and opened.expired and opened.cost is not None:
+            reward = self.config.silence  # nothing more is expected of it
         if reward is not None:
             opened.reward = reward
         if opened.reward is None or opened.cost is None:
@@ -247,6 +257,7 @@ class Ledger:
         else:
             clock.held_units += self.money.income(amount)
             clock.held_rounds = max(over, int(clock.held_rounds))
+        self.renew_most_rounds()
 
     # Arms.
 

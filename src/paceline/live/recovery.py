@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from paceline.errors import InvalidValue, PacelineError, UnreadableFile
 from paceline.live import document
 from paceline.live.config import config_from
-from paceline.live.journal import DIGITS, Journal, Place, Read
+from paceline.live.journal import DIGITS, Journal, Place, Read, sync_folder
 from paceline.live.ledger import Ledger
 from paceline.policies.policy import Policy
 
@@ -38,6 +38,8 @@ def begun(path: str | os.PathLike[str], ledger: Ledger, sync_each: bool) -> Jour
         journal.drop_torn()  # a first line that was never finished
         snapshot_path(journal).unlink(missing_ok=True)  # of a journal that is gone
         journal.append(json.dumps([TITLE, FORMAT, ledger.config.to_dict()]))
+        if sync_each:
+            sync_folder(journal.path)
     except BaseException:
         journal.close()
         raise
@@ -48,7 +50,7 @@ def is_unfinished(journal: Journal) -> bool:
     """Whether a file is just the beginning of a first line of ours, as a crash may leave it, and nobody else's."""
     start, title = journal.head(DIGITS + 1 + len(TITLE_BYTES)), b" " + TITLE_BYTES
     digits, rest = start[:DIGITS], start[DIGITS:]
-    ours = all(digit in b"0123456789abcdef" for digit in digits) and title.startswith(rest)
+    ours = all(digit in b"0123456789abcdef" for digit in digits) and title.startswith(rest) and len(rest) > len(b' ["')
     return ours and not journal.read().texts
 
 

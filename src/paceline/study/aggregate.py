@@ -11,9 +11,7 @@ from paceline.lab.arena import Arena
 from paceline.lab.bootstrap import Estimate
 from paceline.lab.results import Results
 from paceline.lab.scores import Score
-from paceline.lab.totals import Totals
-
-Ints = npt.NDArray[np.int64]
+from paceline.lab.totals import Totals, subset
 
 
 @dataclass
@@ -28,8 +26,8 @@ class Aggregate:
     def add(self, results: Results) -> None:
         """Keep what is needed of the results on one more problem."""
         after_first = results.rounds > 1  # after one round the limit is 0
-        self.last_rounds.append(changed(results, results.rounds[-1:], at_the_end))
-        self.averages.append(changed(results, results.rounds[after_first], lambda part: averaged(part, after_first)))
+        self.last_rounds.append(changed(results, slice(-1, None), lambda totals: totals))
+        self.averages.append(changed(results, after_first, averaged))
 
     @property
     def worthwhile(self) -> bool:
@@ -57,20 +55,20 @@ class Aggregate:
         return {score.label: score.ratio for score in self.scores}
 
 
-def changed(results: Results, rounds: Ints, change: Callable[[Totals], Totals]) -> Results:
-    """The results with other checkpoints and other totals."""
-    runs = {label: replace(run, rounds=rounds, totals=change(run.totals)) for label, run in results.items()}
+def changed(
+    results: Results, checkpoints: slice | npt.NDArray[np.bool_], change: Callable[[Totals], Totals]
+) -> Results:
+    """The results at some checkpoints, with the totals changed."""
+    rounds = results.rounds[checkpoints]
+    runs = {
+        label: replace(run, rounds=rounds, totals=change(subset(run.totals, slice(None), checkpoints)))
+        for label, run in results.items()
+    }
     return replace(results, rounds=rounds, runs=runs)
 
 
-def at_the_end(totals: Totals) -> Totals:
-    """The last checkpoint only."""
-    *by_checkpoint, min_headroom = totals
-    return Totals(*(part[:, -1:].copy() for part in by_checkpoint), min_headroom)
-
-
-def averaged(totals: Totals, kept: npt.NDArray[np.bool_]) -> Totals:
+def averaged(totals: Totals) -> Totals:
     """One trial whose totals are the means; regret is linear in them, so its regret is the mean regret."""
-    *counts, memory, min_headroom = totals
-    means = (part[:, kept].mean(axis=0, keepdims=True) for part in counts)
-    return Totals(*means, memory[:1, kept], min_headroom.min(keepdims=True))
+    parts = totals._asdict()
+    means = {name: part.mean(axis=0, keepdims=True) for name, part in parts.items() if name != "memory"}
+    return Totals(**means, memory=totals.memory[:1])

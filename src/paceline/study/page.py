@@ -35,13 +35,14 @@ nav ul { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; max-width: none; p
 .caption { margin: 1rem 0 0; color: var(--soft); font-size: .9rem; }
 .scroll { max-width: 100%; margin: .25rem 0 1rem; overflow-x: auto; }
 .scroll:focus-visible { outline: 2px solid var(--link); }
-table { border-collapse: separate; border-spacing: 0; font-size: .9rem; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
+table { border-collapse: separate; border-spacing: 0; font-size: .9rem; font-variant-numeric: tabular-nums;
+  overflow-wrap: normal; }
 th, td { padding: .35rem .75rem; border-bottom: 1px solid var(--rule); text-align: right; vertical-align: top;
   white-space: nowrap; }
 thead th { border-bottom: 2px solid var(--rule); vertical-align: bottom; }
 th:first-child, td:first-child, .words th, .words td { text-align: left; }
 .words td, .words th { white-space: normal; }
-tbody th { position: sticky; left: 0; background: var(--paper); font-weight: 600; }
+tbody th { position: sticky; left: 0; background: var(--paper) padding-box; font-weight: 600; }
 th:first-child { padding-left: 0; }
 .overspent { color: var(--alarm); font-weight: 700; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(20rem, 100%), 1fr)); gap: 1rem;
@@ -59,7 +60,8 @@ summary { margin: 0 -1rem; padding: .5rem 1rem; cursor: pointer; }
 summary:hover { background: var(--tint); }
 summary strong { margin-right: .75rem; }
 @media (max-width: 40rem) { header, main, footer { padding-left: .9rem; padding-right: .9rem; }
-  h1 { font-size: 1.5rem; } th, td { padding: .35rem .5rem; } tbody th { max-width: 9.5rem; white-space: normal; }
+  h1 { font-size: 1.5rem; } th, td { padding: .35rem .5rem; } table { width: max-content; }
+  .words table { width: auto; } tbody th { max-width: 9.5rem; white-space: normal; }
   details { padding: 0 .6rem; } summary { margin: 0 -.6rem; padding: .5rem .6rem; } }
 @media print { :root { color-scheme: light; --ink: #000; --soft: #444; --paper: #fff; --tint: #fff; --rule: #bbb;
     --link: #000; --alarm: #b00020; --alarm-paper: #fff; }
@@ -96,13 +98,11 @@ def joined(children: Iterable[str]) -> Markup:
 def table(content: Table, caption: str, *, words: bool = False) -> Markup:
     """A table in a box that scrolls when it is too wide; ``words`` sets all columns left."""
     head = tag("tr", *(tag("th", heading, scope="col") for heading in content.headings))
-    body = [
-        tag("tr", tag("th", first, scope="row"), *(cell(text) for text in rest)) for first, *rest in content.rows
-    ]
+    body = [tag("tr", tag("th", first, scope="row"), *(cell(text) for text in rest)) for first, *rest in content.rows]
     inside = tag("table", tag("thead", head), tag("tbody", *body), aria_label=caption)
     kind = "scroll words" if words else "scroll"
     box = tag("div", inside, class_=kind, tabindex="0", role="region", aria_label=caption)
-    return joined([tag("p", caption, class_="caption"), box])  # outside of the box, so that it is read without scrolling
+    return joined([tag("p", caption, class_="caption"), box])  # the caption is not to be scrolled
 
 
 def cell(text: str) -> Markup:
@@ -130,8 +130,8 @@ def legend(labels: Sequence[str]) -> Markup:
 def swatch(place: int) -> Markup:
     """A piece of the line of the policy in this place."""
     colour, dashes = look(place)
-    line = f'<line x1="0" y1="5" x2="30" y2="5" stroke="{colour}" stroke-width="3" stroke-dasharray="{DASHES[dashes]}"/>'
-    return Markup(f'<svg viewBox="0 0 30 10" aria-hidden="true">{line}</svg>')
+    drawn = f'stroke="{colour}" stroke-width="3" stroke-dasharray="{DASHES[dashes]}"'
+    return Markup(f'<svg viewBox="0 0 30 10" aria-hidden="true"><line x1="0" y1="5" x2="30" y2="5" {drawn}/></svg>')
 
 
 def document(title: str, head: Markup, body: Markup, foot: Markup) -> str:

@@ -4,6 +4,7 @@ import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from paceline.errors import InvalidValue
 from paceline.lab.scores import reference_of, score_table
 from paceline.lab.table import Table
 from paceline.lab.theory import limit
@@ -36,6 +37,8 @@ def write_report(study: Study, out: str | os.PathLike[str] | None = None, refere
     ``reference`` is the policy that the others are held against: suak unless given, or the first if there is no suak.
     """
     folder = study.path if out is None else Path(out)
+    if folder.exists() and not folder.is_dir():
+        raise InvalidValue(f"out must be a folder, got the file {folder}")
     found = gather(study, reference_of(study.labels, reference))
     files = {PAGE: page(study, found), **tables(study, found)}
     folder.mkdir(parents=True, exist_ok=True)
@@ -63,7 +66,7 @@ def page(study: Study, found: Gathered) -> str:
         "All problems together": sections.together(found.aggregate, len(study)),
         "Result" if len(study) == 1 else "Means on every problem": sections.result(found.lines, found.reference),
         "Grids": sections.grids(study, found.lines, found.aggregate),
-        "Problem by problem": sections.problem_by_problem(study, found.lines, found.figures, found.reference),
+        "Problem by problem": sections.problem_by_problem(found.lines, found.figures, found.reference),
         "Provenance": sections.provenance(study),
         "How to read this": sections.how_to_read(found.lines, found.reference),
     }

@@ -96,7 +96,8 @@ def what_was_run(study: Study) -> Markup:
         for name, problem in zip(study.names, study.problems, strict=True)
     )
     problems = Table(("problem", "arms", "budget", "best value", "case", "reward and cost"), rows)
-    listed = table(problems, "Problems: the best value is what a round can earn on average, the case that of the optimum")
+    caption = "Problems: the best value is what a round can earn on average, the case that of the optimum"
+    listed = table(problems, caption)
     return joined(
         [
             tag(
@@ -125,8 +126,9 @@ def result(lines: Sequence[Sequence[Line]], reference: str) -> Markup:
 
 def captioned(lines: Sequence[Line], reference: str) -> str:
     """What a summary table shows."""
-    intervals = "" if lines[0].interval is None else " [95 % interval, paired by trial]"
-    return f"At round {lines[0].rounds:,}: steady regret ± standard error, and its difference to {reference}{intervals}"
+    one = lines[0].trials == 1
+    error, intervals = ("", "") if one else (" ± standard error", " [95 % interval, paired by trial]")
+    return f"At round {lines[0].rounds:,}: steady regret{error}, and its difference to {reference}{intervals}"
 
 
 def caution(lines: Sequence[Sequence[Line]]) -> Markup:
@@ -231,9 +233,7 @@ def problem_figures(results: Results, lines: Sequence[Line], axes: Sequence[Axis
     at = f"At round {lines[0].rounds:,}"
     regret = ", ".join(f"{line.policy} {three_digits(line.mean)}" for line in lines)
     skips = ", ".join(f"{line.policy} {three_digits(line.means['skips'])}" for line in lines)
-    slack = ", ".join(
-        f"{line.policy} {results.problem.budget - line.means['spent_per_round']:.3g}" for line in lines
-    )
+    slack = ", ".join(f"{line.policy} {results.problem.budget - line.means['spent_per_round']:.3g}" for line in lines)
     causes = {
         line.policy: {cause: line.means[f"{cause}_regret"] for cause in ("wrong_arms", "idle", "unspent")}
         for line in lines
@@ -255,10 +255,14 @@ def problem_figures(results: Results, lines: Sequence[Line], axes: Sequence[Axis
             f"Shares of the steady regret by cause. {at}: {causes_told(causes)}.",
             "What the regret is made of, and how much it is.",
         ),
-        figure(draw.curve(results, "skips"), f"Skipped rounds. {at}: {skips}.", f"Rounds skipped by a skip rule{band}."),
+        figure(
+            draw.curve(results, "skips"),
+            f"Skipped rounds against the round. {at}: {skips}.",
+            f"Rounds skipped by a skip rule{band}.",
+        ),
         figure(
             draw.curve(results, "slack"),
-            f"Budget rate minus average cost. {at}: {slack}.",
+            f"Budget rate minus average cost against the round. {at}: {slack}.",
             f"Distance to the budget line per round; at 0 all is spent{band}.",
         ),
         figure(
@@ -271,9 +275,7 @@ def problem_figures(results: Results, lines: Sequence[Line], axes: Sequence[Axis
     return figures(list(results), drawn)
 
 
-def problem_by_problem(
-    study: Study, lines: Sequence[Sequence[Line]], drawn: Sequence[Markup], reference: str
-) -> Markup:
+def problem_by_problem(lines: Sequence[Sequence[Line]], drawn: Sequence[Markup], reference: str) -> Markup:
     """A part for each problem, folded if they are many."""
     parts: list[Markup] = []
     if len(drawn) < len(lines):
@@ -323,23 +325,23 @@ def engines(spells: Sequence[Mapping[str, Any]]) -> list[str]:
 def how_to_read(lines: Sequence[Sequence[Line]], reference: str) -> Markup:
     """What the words mean."""
     words = {
-        "Steady regret": "the distance to the best possible expected reward, without the luck of rewards and costs: the "
-        "regret of wrong arms, of idle rounds and of unspent budget. Less is better.",
+        "Steady regret": "the distance to the best possible expected reward, without the luck of rewards and costs: "
+        "the regret of wrong arms, of idle rounds and of unspent budget. Less is better.",
         "±": "one standard error of the mean over trials.",
         f"Minus {reference}": f"the difference of the means, in brackets the interval that holds 95 % of {RESAMPLES:,} "
-        "resamples of the trials. Trial by trial the policies met the same random numbers, so trials are drawn in pairs; "
-        "an interval without 0 is a difference that is more than luck.",
+        "resamples of the trials. Trial by trial the policies met the same random numbers, so trials are drawn in "
+        "pairs; an interval without 0 is a difference that is more than luck.",
         f"Ratio to {reference}": f"the quotient of the means; none where that of {reference} is below {FLOOR:g}.",
-        "Min headroom": "the smallest budget · t minus money spent, over all rounds t of all trials. Below 0 the promise "
-        "is broken.",
+        "Min headroom": "the smallest budget · t minus money spent, over all rounds t of all trials. Below 0 the "
+        "promise is broken.",
         "Limit": "log T · Σ gap / KL, about the least regret of a policy that does well on every problem; a yardstick "
         "for long runs, not a bound.",
     }
     if len(lines) > 1:
         words |= {
             "Regret / limit": f"geometric mean over problems; a mean regret below {FLOOR:g} counts as {FLOOR:g}.",
-            "Won, better, worse": "problems on which the policy is the lowest; on which it differs from the reference by "
-            f"more than {NOISE:g} standard errors of the paired differences.",
+            "Won, better, worse": "problems on which the policy is the lowest; on which it differs from the reference "
+            f"by more than {NOISE:g} standard errors of the paired differences.",
         }
     return tag("ul", *(tag("li", tag("strong", f"{word}: "), meaning) for word, meaning in words.items()))
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
 from typing import Any
 
 import numpy as np
@@ -74,7 +73,7 @@ def axes_of(entries: Sequence[Entry], groups: Sequence[tuple[object, str]]) -> I
         if is_numeric([value for value, _ in pairs]):
             pairs.sort()
         names = list(dict.fromkeys(groups[number][1] for _, numbers in pairs for number in numbers))
-        thing = names[0] if len(names) == 1 else commonprefix(names).rstrip(" 0123456789") or f"{len(names)} problems"
+        thing = names[0] if len(names) == 1 else names[0].rpartition(" ")[0]  # members of a family are numbered
         values, at = zip(*pairs, strict=True)
         yield Axis(with_swept(thing, json.loads(str(others_text))), str(key), values, at)
 
