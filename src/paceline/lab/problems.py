@@ -177,7 +177,7 @@ def checked(
     checks.seed(seed)
     if recipe.binary_rewards and recipe.binary_costs and concentration is not None:
         raise InvalidValue(f"concentration must not be given for kind {kind!r}, which has none, got {concentration!r}")
-    if case is not None and case not in recipe.cases:
+    if case is not None and (isinstance(case, bool) or case not in recipe.cases):
         allowed = " or ".join(map(str, recipe.cases))
         raise InvalidValue(f"case of kind {kind!r} must be {allowed}, got {case!r}")
     return Options(

@@ -78,7 +78,7 @@ def checkpoint_rounds(rounds: int, checkpoints: int | Sequence[int]) -> Ints:
     >>> checkpoint_rounds(10, [1, 5])
     array([ 1,  5, 10])
     """
-    if isinstance(checkpoints, Sequence | np.ndarray):
+    if isinstance(checkpoints, Sequence | np.ndarray) and not isinstance(checkpoints, str | bytes):
         given = [checks.whole("each checkpoint", point, 1, rounds) for point in checkpoints]
         return np.array(sorted({*given, rounds}), np.int64)
     count = min(checks.whole("checkpoints", checkpoints, 1), rounds)
@@ -87,8 +87,10 @@ def checkpoint_rounds(rounds: int, checkpoints: int | Sequence[int]) -> Ints:
 
 def check_executor(executor: Executor | None) -> None:
     """Refuse what cannot take work."""
-    if executor is not None and not hasattr(executor, "submit"):
-        raise InvalidValue(f"executor must be a concurrent.futures executor, got {executor!r}")
+    if executor is not None and not isinstance(executor, Executor):
+        raise InvalidValue(
+            f"executor must be a concurrent.futures executor (of a Dask client its get_executor()), got {executor!r}"
+        )
 
 
 def simulate(

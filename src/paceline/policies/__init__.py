@@ -19,7 +19,7 @@ POLICIES: dict[str, type[Policy]] = {
 }
 
 
-def named(name: str, **parameters: object) -> Policy:
+def named(name: str, /, **parameters: object) -> Policy:
     """The policy of that name with the given parameters.
 
     >>> named("suak", order="fewest")

@@ -79,7 +79,7 @@ class Policy:
     choose: ClassVar[Callable[..., tuple[int, int, int]]]
     learn: ClassVar[Callable[..., None]]
 
-    def __new__(cls, **parameters: object) -> "Policy":
+    def __new__(cls, /, **parameters: object) -> "Policy":
         known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
         for name, value in parameters.items():
             if name not in known:

@@ -16,6 +16,7 @@ from paceline.study.experiment import Task
 if TYPE_CHECKING:
     import pyarrow as pa
 
+GROUP_ROWS = 2**13
 PER_CHECKPOINT = ("earned", "spent", "skips", "idle")
 
 
@@ -49,7 +50,7 @@ def schema() -> "pa.Schema":
     )
 
 
-def table_of(task: Task, policy: int, totals: Totals) -> "pa.Table":
+def table_of(task: Task, totals: Totals) -> "pa.Table":
     """The rows of a finished task."""
     pa = arrow()
     count, points = totals.earned.shape
@@ -57,7 +58,7 @@ def table_of(task: Task, policy: int, totals: Totals) -> "pa.Table":
     memory = np.stack([totals.memory[name].astype(np.float64) for name in totals.memory.dtype.names or ()], axis=-1)
     columns = {
         "problem": np.full(count * points, task.number, np.int32),
-        "policy": np.full(count * points, policy, np.int32),
+        "policy": np.full(count * points, task.place, np.int32),
         "trial": trials,
         "round": np.tile(task.rounds, count),
         **{name: getattr(totals, name).ravel() for name in PER_CHECKPOINT},
@@ -84,12 +85,13 @@ def write_table(path: Path, table: "pa.Table") -> None:
 def write_tables(path: Path, tables: Iterable["pa.Table"]) -> None:
     """Tables one after the other, a row group each, into one file, all or nothing.
 
-    Nothing in the bytes depends on when, where or in how many parts the work was done.
+    Nothing in the bytes depends on when or where the work was done. Statistics of the columns would take more memory
+    than a small row group itself.
     """
     pa = arrow()
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
-        with pa.parquet.ParquetWriter(unfinished, schema(), compression="zstd") as writer:
+        with pa.parquet.ParquetWriter(unfinished, schema(), compression="zstd", write_statistics=False) as writer:
             for table in tables:
                 writer.write_table(table, row_group_size=max(table.num_rows, 1))
         unfinished.replace(path)
@@ -115,6 +117,21 @@ def groups(path: Path) -> Iterator["pa.Table"]:
             yield file.read_row_group(number)
     except (OSError, pa.ArrowException) as error:
         raise UnreadableFile(f"{path} must be a Parquet file of a run; it is damaged or foreign") from error
+
+
+def joined(tables: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
+    """Tables of the same problem and policy put together, up to so many rows."""
+    pa = arrow()
+    waiting: list[Any] = []
+    key, rows = None, 0
+    for table in tables:
+        own = table.column("problem")[0].as_py(), table.column("policy")[0].as_py()
+        if waiting and (own != key or rows + table.num_rows > GROUP_ROWS):
+            yield pa.concat_tables(waiting)
+            waiting, rows = [], 0
+        waiting.append(table)
+        key, rows = own, rows + table.num_rows
+    yield pa.concat_tables(waiting)
 
 
 def totals_of(tables: list["pa.Table"], points: int, memory: np.dtype[Any]) -> Totals:

@@ -1,5 +1,6 @@
 """Who does the work: threads, processes, a Dask cluster, or any executor."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,10 +11,10 @@ from typing import Any
 from paceline import checks
 from paceline.errors import InvalidValue, PacelineError
 from paceline.lab.run import Trial, cores
-from paceline.study.work import compile_all
+from paceline.study.work import begin_process, compile_all, interrupts_for_us_alone
 
 NAMES = ("threads", "processes")
-CONNECT_SECONDS = 15
+CONNECT_SECONDS = 5
 RETRIES = 3
 
 
@@ -41,16 +42,18 @@ def engine_for(wanted: "str | Executor | None", trials: Sequence[Trial], workers
         raise InvalidValue(
             f"executor must be one of {', '.join(NAMES)} or a concurrent.futures executor, got {wanted!r}"
         )
-    elif hasattr(wanted, "submit"):
+    elif isinstance(wanted, Executor):
         workers_known = getattr(wanted, "_max_workers", None)
         yield Engine(type(wanted).__name__, lambda: wanted, workers_known or count)
     else:
-        raise InvalidValue(f"executor must be a concurrent.futures executor, got {wanted!r}")
+        raise InvalidValue(
+            f"executor must be a concurrent.futures executor (of a Dask client its get_executor()), got {wanted!r}"
+        )
 
 
 def process_pool(workers: int, trials: Sequence[Trial]) -> ProcessPoolExecutor:
     """Fresh processes that load every policy before their first task."""
-    return ProcessPoolExecutor(workers, get_context("spawn"), compile_all, (trials,))
+    return ProcessPoolExecutor(workers, get_context("spawn"), begin_process, (trials,))
 
 
 @contextmanager
@@ -69,13 +72,20 @@ def dask_engine(address: str, trials: Sequence[Trial], workers: int | None) -> I
     if address == "local":
         compile_all(trials)  # the workers share this machine's cache
         count = cores() if workers is None else checks.whole("workers", workers, 1)
-        cluster: Any = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)  # type: ignore[no-untyped-call]
+        with interrupts_for_us_alone():
+            cluster: Any = LocalCluster(  # type: ignore[no-untyped-call]
+                n_workers=count,
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0",  # no dashboard, but it takes a port all the same
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=logging.CRITICAL,
+            )
     else:
         cluster = None
     try:
         try:
             client: Any = Client(cluster or address, timeout=CONNECT_SECONDS)  # type: ignore[no-untyped-call]
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
             raise PacelineError(
                 f"--dask must be the address of a scheduler that answers, got {address!r}: {error}"
             ) from error

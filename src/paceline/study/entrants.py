@@ -6,7 +6,7 @@ from typing import Any
 from paceline.errors import InvalidValue
 from paceline.policies import named
 from paceline.policies.policy import Policy
-from paceline.study.keys import at, tables, variants, with_swept
+from paceline.study.keys import Variant, at, tables, text_in, variants
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,7 @@ class Entrant:
 
     policy: Policy
     swept: dict[str, Any]
+    words: str  # the same in words, at the end of the label
 
 
 def policies_in(names: object, given: object) -> dict[str, Entrant]:
@@ -25,8 +26,8 @@ def policies_in(names: object, given: object) -> dict[str, Entrant]:
     found: dict[str, Entrant] = {}
     for number, table in enumerate(entries, start=1):
         where = f"policy {number}"
-        for plain, swept in at(where, lambda t=table: list(variants(t))):  # type: ignore[misc]
-            label, entrant = at(where, lambda p=plain, s=swept: entrant_in(p, s))  # type: ignore[misc]
+        for variant in at(where, lambda t=table: list(variants(t))):  # type: ignore[misc]
+            label, entrant = at(where, lambda v=variant: entrant_in(v))  # type: ignore[misc]
             if label in found:
                 raise InvalidValue(f"{where}: labels of policies must differ, got {label!r} twice; set label")
             found[label] = entrant
@@ -35,10 +36,10 @@ def policies_in(names: object, given: object) -> dict[str, Entrant]:
     return found
 
 
-def entrant_in(table: dict[str, Any], swept: dict[str, Any]) -> tuple[str, Entrant]:
+def entrant_in(variant: Variant) -> tuple[str, Entrant]:
     """The label and the policy of one table."""
-    if not isinstance(table.get("name"), str):
-        raise InvalidValue(f"name must be that of a policy, got {table.get('name')!r}")
+    table = variant.table
+    name = text_in(table, "name", None)
+    label = text_in(table, "label", name) + variant.words
     parameters = {key: value for key, value in table.items() if key not in {"name", "label"}}
-    label = with_swept(str(table.get("label", table["name"])), swept)
-    return label, Entrant(named(table["name"], **parameters), swept)
+    return label, Entrant(named(name, **parameters), variant.swept, variant.words)

@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.errors import InvalidValue, PacelineError, UnreadableFile
+from paceline.errors import InvalidValue, PacelineError
 from paceline.lab.run import Trial, checkpoint_rounds
 from paceline.lab.toml import read_toml
 from paceline.policies.policy import Policy, Setting
 from paceline.problem import Problem
 from paceline.study.entrants import Entrant, policies_in
 from paceline.study.fields import Field, problems_in
-from paceline.study.keys import at, refuse_unknown
+from paceline.study.keys import at, refuse_unknown, text_in
 
 Ints = npt.NDArray[np.int64]
 
@@ -54,9 +54,9 @@ class Experiment:
         file = Path(path)
         try:
             return cls.from_table(read_toml(file), file.parent, file.stem)
-        except UnreadableFile:
-            raise
         except PacelineError as error:
+            if str(error).startswith(str(file)):
+                raise
             raise type(error)(f"{file}: {error}") from None
 
     @classmethod
@@ -68,7 +68,7 @@ class Experiment:
         points = at("checkpoints", lambda: checkpoint_rounds(rounds, table.get("checkpoints", 100)))
         block = table.get("block", min(max(BLOCK_ROUNDS // rounds, 1), trials))
         experiment = cls(
-            name=str(table.get("name", name)),
+            name=text_in(table, "name", name),
             problems=tuple(problems_in(table.get("problem"), folder)),
             policies=policies_in(table.get("policies", []), table.get("policy", [])),
             rounds=points,
@@ -91,9 +91,11 @@ class Experiment:
     def tasks(self) -> list["Task"]:
         """The units of work, in the order of the results."""
         return [
-            Task(number, label, field.problem, entrant.policy, self.rounds, self.seed, field.stream, first, count)
+            Task(
+                number, place, label, field.problem, entrant.policy, self.rounds, self.seed, field.stream, first, count
+            )
             for number, field in enumerate(self.problems)
-            for label, entrant in self.policies.items()
+            for place, (label, entrant) in enumerate(self.policies.items())
             for first in range(0, self.trials, self.block)
             for count in [min(self.block, self.trials - first)]
         ]
@@ -107,11 +109,17 @@ class Experiment:
         """The experiment with everything spelled out: what its results depend on, and nothing else."""
         return {
             "problems": [
-                {"name": field.name, "stream": field.stream, "swept": field.swept, "problem": field.problem.to_dict()}
+                {
+                    "name": field.name,
+                    "stream": field.stream,
+                    "swept": field.swept,
+                    "words": field.words,
+                    "problem": field.problem.to_dict(),
+                }
                 for field in self.problems
             ],
             "policies": [
-                {"label": label, "policy": repr(entrant.policy), "swept": entrant.swept}
+                {"label": label, "policy": repr(entrant.policy), "swept": entrant.swept, "words": entrant.words}
                 for label, entrant in self.policies.items()
             ],
             "rounds": self.rounds.tolist(),
@@ -131,6 +139,7 @@ class Task:
     """A block of trials of one policy on one problem: the unit of work, small to send."""
 
     number: int  # of the problem
+    place: int  # of the policy
     label: str
     problem: Problem
     policy: Policy
@@ -143,8 +152,7 @@ class Task:
     @property
     def name(self) -> str:
         """The name of its file of results."""
-        label = hashlib.sha256(self.label.encode()).hexdigest()[:8]
-        return f"{self.number:05d}-{label}-{self.first:08d}"
+        return f"{self.number:06d}-{self.place:04d}-{self.first:08d}"
 
     @property
     def cost(self) -> int:

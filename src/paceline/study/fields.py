@@ -13,7 +13,7 @@ from paceline.lab import paper, problems
 from paceline.lab.logged import random_log
 from paceline.lab.sheet import read_csv
 from paceline.problem import Problem
-from paceline.study.keys import at, refuse_unknown, tables, variants, with_swept
+from paceline.study.keys import at, refuse_unknown, tables, text_in, variants
 
 # Streams: bits 0 to 31 count the trials, 32 to 47 the members of a family, from 48 on the [[problem]] tables.
 MEMBER, TABLE = 32, 48
@@ -34,6 +34,7 @@ class Field:
     problem: Problem
     stream: int
     swept: dict[str, Any]
+    words: str  # the same in words, at the end of the name
 
 
 def problems_in(given: object, folder: Path) -> list[Field]:
@@ -45,11 +46,11 @@ def problems_in(given: object, folder: Path) -> list[Field]:
     found: list[Field] = []
     for number, table in enumerate(entries):
         where = f"problem {number + 1}"
-        for plain, swept in at(where, lambda t=table: list(variants(t))):  # type: ignore[misc]
-            members = at(where, lambda p=plain: list(problems_of(p, folder)))  # type: ignore[misc]
+        for variant in at(where, lambda t=table: list(variants(t))):  # type: ignore[misc]
+            members = at(where, lambda v=variant: list(problems_of(v.table, folder)))  # type: ignore[misc]
             for member, (name, problem) in enumerate(members):
                 stream = (number << TABLE) + (member << MEMBER)
-                found.append(Field(with_swept(name, swept), problem, stream, swept))
+                found.append(Field(name + variant.words, problem, stream, variant.swept, variant.words))
     names = [field.name for field in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -71,11 +72,11 @@ def problems_of(table: dict[str, Any], folder: Path) -> Named:
         )
     rest = {key: value for key, value in table.items() if key != "name"}
     if not chosen:
-        yield str(table.get("name", "problem")), Problem.from_dict(rest)
+        yield text_in(table, "name", "problem"), Problem.from_dict(rest)
         return
     (key,) = chosen
     source = rest.pop(key)
-    name = str(table.get("name", source))
+    name = text_in(table, "name", source if isinstance(source, str) else key)
     yield from sources[key](name, source, rest)
 
 
@@ -104,7 +105,7 @@ def of_csv(folder: Path, name: str, source: object, rest: dict[str, Any]) -> Nam
     refuse_unknown("a problem from a CSV file", rest, CSV_KEYS)
     if not isinstance(source, str):
         raise InvalidValue(f"csv must be the name of a file, got {source!r}")
-    columns = {key: rest.get(key, key) for key in ("arm", "reward", "cost")}
+    columns = {key: text_in(rest, key, key) for key in ("arm", "reward", "cost")}
     log = random_log(
         read_csv(folder / source),
         **columns,

@@ -13,11 +13,13 @@ from typing import Any
 from paceline.errors import InvalidValue, PacelineError, UnreadableFile
 from paceline.jit import package_digest
 from paceline.lab.totals import Totals
-from paceline.study.columns import groups, table_of, write_json, write_table, write_tables
+from paceline.study.columns import groups, joined, table_of, write_json, write_table, write_tables
 from paceline.study.experiment import Experiment, Task, check_file_of
 
 FORMAT = 1
 MANIFEST, TOTALS, PARTS, LOCK = "manifest.json", "totals.parquet", "parts", ".lock"
+OURS = (LOCK, f".{MANIFEST}.unfinished")  # what a run may leave behind that was killed before it had a manifest
+KEYS = ("name", "experiment", "file", "memory", "kernels", "versions", "host", "begun", "finished", "spells")
 
 
 class RunFolder:
@@ -26,32 +28,19 @@ class RunFolder:
     def __init__(self, path: Path, experiment: Experiment) -> None:
         self.path = path
         self.experiment = experiment
-        self.labels = list(experiment.policies)
-        self.manifest = self.begin()
+        manifest = checked_folder(path, experiment)
+        if manifest is None:
+            manifest = new_manifest(experiment)
+            write_json(path / MANIFEST, manifest)
+        self.manifest = manifest
+        if self.finished():
+            self.drop_parts()
+        else:
+            (path / PARTS).mkdir(exist_ok=True)
 
-    def begin(self) -> dict[str, Any]:
-        """The manifest, new or of the run that goes on; refuses what does not belong to this experiment."""
-        if (self.path / MANIFEST).exists():
-            manifest = read_manifest(self.path)
-            check_file_of(self.experiment, manifest["experiment"], self.path)
-            if manifest["kernels"] != package_digest() and not self.finished(manifest):
-                raise InvalidValue(
-                    f"{self.path} was begun with other code (kernels {manifest['kernels']}, paceline "
-                    f"{manifest['versions']['paceline']}) and must be finished with it, got {package_digest()}"
-                )
-            return manifest
-        strange = sorted(entry.name for entry in self.path.iterdir() if entry.name != LOCK)
-        if strange:
-            raise InvalidValue(f"{self.path} must be empty or hold a run of this experiment, got {strange[0]!r} in it")
-        manifest = new_manifest(self.experiment)
-        (self.path / PARTS).mkdir()
-        write_json(self.path / MANIFEST, manifest)
-        return manifest
-
-    def finished(self, manifest: dict[str, Any] | None = None) -> bool:
+    def finished(self) -> bool:
         """Whether everything is in place."""
-        manifest = self.manifest if manifest is None else manifest
-        return manifest["finished"] is not None and (self.path / TOTALS).exists()
+        return is_finished(self.path, self.manifest)
 
     def part(self, task: Task) -> Path:
         """The file of a task."""
@@ -63,20 +52,22 @@ class RunFolder:
 
     def write(self, task: Task, totals: Totals) -> None:
         """Keep the results of a task."""
-        write_table(self.part(task), table_of(task, self.labels.index(task.label), totals))
+        write_table(self.part(task), table_of(task, totals))
 
-    def finish(self, seconds: float, engine: str) -> None:
+    def finish(self) -> None:
         """Put all parts into one file, in the order of the experiment, and drop them."""
-        self.add_time(seconds, engine)
-        if self.finished():
-            return
-        tasks = self.experiment.tasks()
-        write_tables(self.path / TOTALS, (table for task in tasks for table in groups(self.part(task))))
+        tables = (table for task in self.experiment.tasks() for table in groups(self.part(task)))
+        write_tables(self.path / TOTALS, joined(tables))
         self.manifest["finished"] = now()
         write_json(self.path / MANIFEST, self.manifest)
-        for task in tasks:
-            self.part(task).unlink(missing_ok=True)
-        (self.path / PARTS).rmdir()
+        self.drop_parts()
+
+    def drop_parts(self) -> None:
+        """The files of tasks are not needed any more."""
+        if (self.path / PARTS).exists():
+            for part in (self.path / PARTS).iterdir():
+                part.unlink()
+            (self.path / PARTS).rmdir()
 
     def add_time(self, seconds: float, engine: str) -> None:
         """Note a spell of work."""
@@ -90,6 +81,7 @@ def opened(path: str | os.PathLike[str], experiment: Experiment) -> Iterator[Run
     import fcntl
 
     folder = Path(path)
+    checked_folder(folder, experiment)  # before anything is written to it
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
@@ -103,6 +95,30 @@ def opened(path: str | os.PathLike[str], experiment: Experiment) -> Iterator[Run
         yield RunFolder(folder, experiment)
     finally:
         os.close(lock)
+
+
+def checked_folder(path: Path, experiment: Experiment) -> dict[str, Any] | None:
+    """The manifest of the run that goes on here, or None if one may begin; refuses what belongs to something else."""
+    if path.exists() and not path.is_dir():
+        raise PacelineError(f"{path} must be a folder to write to, but: Not a directory")
+    if not (path / MANIFEST).exists():
+        strange = sorted(entry.name for entry in path.iterdir() if entry.name not in OURS) if path.exists() else []
+        if strange:
+            raise InvalidValue(f"{path} must be empty or hold a run of this experiment, got {strange[0]!r} in it")
+        return None
+    manifest = read_manifest(path)
+    check_file_of(experiment, manifest["experiment"], path)
+    if manifest["kernels"] != package_digest() and not is_finished(path, manifest):
+        raise InvalidValue(
+            f"{path} was begun with other code (kernels {manifest['kernels']}, paceline "
+            f"{manifest['versions']['paceline']}) and must be finished with it, got {package_digest()}"
+        )
+    return manifest
+
+
+def is_finished(path: Path, manifest: dict[str, Any]) -> bool:
+    """Whether all results are in place."""
+    return manifest["finished"] is not None and (path / TOTALS).exists()
 
 
 def new_manifest(experiment: Experiment) -> dict[str, Any]:
@@ -131,12 +147,15 @@ def read_manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
         version = manifest["format"]
+        gaps = [] if version != FORMAT else [key for key in KEYS if key not in manifest]
     except OSError as error:
         raise UnreadableFile(f"{path} must be the folder of a run, but {MANIFEST}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise UnreadableFile(f"{file} must be the manifest of a run; it is damaged or foreign") from error
     if version != FORMAT:
         raise UnreadableFile(f"{file} has format {version}; this version reads {FORMAT}")
+    if gaps:
+        raise UnreadableFile(f"{file} must be the manifest of a run; it lacks {', '.join(gaps)}")
     found: dict[str, Any] = manifest
     return found
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from paceline.errors import InvalidValue, PacelineError
 
 Value = TypeVar("Value")
+
+LONGEST_VALUE = 24  # letters in a name
 
 
 def at(where: str, make: Callable[[], Value]) -> Value:
@@ -33,11 +35,19 @@ def tables(thing: str, given: object) -> list[dict[str, Any]]:
     return entries
 
 
-def variants(table: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """The table for each point of its grid, and what was set there; without a grid just the table.
+class Variant(NamedTuple):
+    """A table at one point of its grid."""
 
-    >>> [swept for _, swept in variants({"kind": "beta", "grid": {"a": [1, 2], "b": ["x"]}})]
-    [{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'x'}]
+    table: dict[str, Any]
+    swept: dict[str, Any]  # what was set there
+    words: str  # the same, for a name
+
+
+def variants(table: dict[str, Any]) -> Iterator[Variant]:
+    """The table at each point of its grid; without a grid just the table.
+
+    >>> [variant.words for variant in variants({"kind": "beta", "grid": {"a": [1, 2], "b": ["x"]}})]
+    [', a=1, b=x', ', a=2, b=x']
     """
     grid = table.get("grid", {})
     plain = {key: value for key, value in table.items() if key != "grid"}
@@ -48,17 +58,26 @@ def variants(table: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, 
             raise InvalidValue(f"grid.{key} must be a list of values, got {values!r}")
         if key in plain:
             raise InvalidValue(f"{key} must be given once, got it in the table and in its grid")
-    for point in product(*grid.values()):
-        swept = dict(zip(grid, point, strict=True))
-        yield {**plain, **swept}, swept
+    for point in product(*(enumerate(values, start=1) for values in grid.values())):
+        swept = {key: value for key, (_, value) in zip(grid, point, strict=True)}
+        words = [f", {key}={shown(*place)}" for key, place in zip(grid, point, strict=True)]
+        yield Variant({**plain, **swept}, swept, "".join(words))
 
 
-def with_swept(name: str, swept: Mapping[str, Any]) -> str:
-    """A name that says where in the grid it stands."""
-    return ", ".join([name, *(f"{key}={shown(value)}" for key, value in swept.items())])
+def shown(place: int, value: object) -> str:
+    """A value in a name; a long one by its place in the list.
+
+    >>> shown(1, 0.25), shown(2, [0.1] * 8)
+    ('0.25', 'no. 2')
+    """
+    short = f"{value:g}" if isinstance(value, float) else str(value)
+    text = short if not isinstance(value, float) or float(short) == value else repr(value)
+    return text if len(text) <= LONGEST_VALUE else f"no. {place}"
 
 
-def shown(value: object) -> str:
-    """A value in a name: short."""
-    text = f"{value:g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 24 else f"{text[:21]}..."
+def text_in(table: Mapping[str, Any], key: str, otherwise: object) -> str:
+    """A name or a label: a text."""
+    value = table.get(key, otherwise)
+    if not isinstance(value, str) or not value:
+        raise InvalidValue(f"{key} must be a text that is not empty, got {value!r}")
+    return value

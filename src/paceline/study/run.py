@@ -1,22 +1,23 @@
 """Run an experiment: what is missing of it, on an engine, into a folder."""
 
+import asyncio
 import os
 import time
 from collections.abc import Iterable
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from paceline.errors import PacelineError
+from paceline.errors import InvalidValue, PacelineError
 from paceline.lab.progress import Progress, progress_bar
 from paceline.lab.run import Stopped, Trial
 from paceline.lab.totals import Totals
 from paceline.study.engines import Engine, dask_engine, engine_for
 from paceline.study.experiment import Experiment, Task
 from paceline.study.folder import RunFolder, opened
-from paceline.study.work import run_task
+from paceline.study.work import interrupts_for_us_alone, run_task
 
 if TYPE_CHECKING:
     from paceline.study.study import Study
@@ -44,15 +45,16 @@ def run_experiment(
 
     with opened(out, experiment) as folder:
         missing = folder.missing()
-        if missing or not folder.finished():
-            started = time.monotonic()
-            name = "none"
-            if missing:
-                with chosen_engine(executor, dask, first_trials(missing), workers) as engine:
-                    name = engine.name
+        if missing:
+            with chosen_engine(executor, dask, first_trials(missing), workers) as engine:
+                started = time.monotonic()
+                try:
                     with progress_bar(sum(task.cost for task in missing), progress) as bar:
                         drive(engine, missing, folder, bar)
-            folder.finish(time.monotonic() - started, name)
+                finally:
+                    folder.add_time(time.monotonic() - started, engine.name)
+        if not folder.finished():
+            folder.finish()
     return Study.open(Path(out))
 
 
@@ -60,6 +62,8 @@ def chosen_engine(
     executor: str | Executor | None, dask: str | None, trials: list[Trial], workers: int | None
 ) -> AbstractContextManager[Engine]:
     """The engine that was asked for."""
+    if executor is not None and dask is not None:
+        raise InvalidValue(f"executor and dask must not both be given, got {executor!r} and {dask!r}")
     return engine_for(executor, trials, workers) if dask is None else dask_engine(dask, trials, workers)
 
 
@@ -87,6 +91,8 @@ def drive(engine: Engine, tasks: list[Task], folder: RunFolder, bar: Progress) -
                 waiting += hands.given_back()
                 if breaks >= MOST_BREAKS or not engine.ours:
                     raise PacelineError(f"workers of {engine.name} died {breaks} times in a row; giving up") from error
+            except (CancelledError, asyncio.CancelledError) as error:
+                raise PacelineError(f"the cluster behind {engine.name} went away; run again to go on") from error
             except BaseException:
                 hands.stop()
                 raise
@@ -127,7 +133,8 @@ class Hands:
         """The future of a task; threads report their rounds as they go."""
         if self.engine.shares_memory:
             return self.pool.submit(run_task, task, self.step)
-        return self.pool.submit(run_task, task)
+        with interrupts_for_us_alone():  # a pool starts its processes when it gets work
+            return self.pool.submit(run_task, task)
 
     def step(self, rounds: int) -> None:
         """Called by tasks in threads now and then."""

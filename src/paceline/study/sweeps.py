@@ -10,7 +10,7 @@ import numpy as np
 from paceline.lab.bootstrap import Estimate
 from paceline.lab.sweep import Sweep, Trace
 from paceline.study.fields import TABLE
-from paceline.study.keys import shown, with_swept
+from paceline.study.keys import shown
 from paceline.study.lines import Line
 
 Entry = dict[str, Any]  # a problem or a policy in the manifest
@@ -30,7 +30,7 @@ class Axis:
         """The values for an axis."""
         if is_numeric(self.values):
             return tuple(map(float, self.values))
-        return tuple(map(shown, self.values))
+        return tuple(shown(place, value) for place, value in enumerate(self.values, start=1))
 
 
 def is_numeric(values: Sequence[object]) -> bool:
@@ -52,10 +52,10 @@ def policy_axes(policies: Sequence[Entry]) -> list[Axis]:
 def plain_name(entry: Entry, key: str) -> str:
     """The name of a problem or a policy without its place in the grid.
 
-    >>> plain_name({"name": "three-arms, budget=0.4", "swept": {"budget": 0.4}}, "name")
+    >>> plain_name({"name": "three-arms, budget=0.4", "words": ", budget=0.4"}, "name")
     'three-arms'
     """
-    return str(entry[key]).removesuffix(with_swept("", entry["swept"]))
+    return str(entry[key]).removesuffix(entry["words"])
 
 
 def axes_of(entries: Sequence[Entry], groups: Sequence[tuple[object, str]]) -> Iterator[Axis]:
@@ -75,7 +75,8 @@ def axes_of(entries: Sequence[Entry], groups: Sequence[tuple[object, str]]) -> I
         names = list(dict.fromkeys(groups[number][1] for _, numbers in pairs for number in numbers))
         thing = names[0] if len(names) == 1 else names[0].rpartition(" ")[0]  # members of a family are numbered
         values, at = zip(*pairs, strict=True)
-        yield Axis(with_swept(thing, json.loads(str(others_text))), str(key), values, at)
+        fixed = "".join(f", {other}={setting}" for other, setting in json.loads(str(others_text)).items())
+        yield Axis(thing + fixed, str(key), values, at)
 
 
 def problem_sweep(axis: Axis, by_problem: Sequence[Sequence[Line]]) -> Sweep:

@@ -1,10 +1,13 @@
 """The work of one task, wherever it is done."""
 
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing import parent_process, resource_tracker
 from pathlib import Path
+from threading import Thread
 
 from paceline.lab.run import Trial, compile_first, run_trial
 from paceline.lab.totals import Totals, stacked
@@ -24,6 +27,34 @@ def compile_all(trials: Sequence[Trial]) -> None:
     with one_at_a_time():
         for trial in trials:
             compile_first(trial)
+
+
+def begin_process(trials: Sequence[Trial]) -> None:
+    """What a process of our own does first."""
+    Thread(target=end_with_parent, daemon=True).start()
+    compile_all(trials)
+
+
+def end_with_parent() -> None:
+    """A parent that was killed cannot tell its workers, and they would wait for ever."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def interrupts_for_us_alone() -> Iterator[None]:
+    """What starts in here does not see Ctrl-C, which a terminal sends to every process; we see it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # to start it would undo the mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
