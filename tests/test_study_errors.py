@@ -418,7 +418,7 @@ NOBODY = {
     "no port": ("localhost", "missing port number"),
     "nothing": ("", "missing port number"),
     "port in words": ("tcp://127.0.0.1:eleven", "invalid literal"),
-    "nobody answers": ("tcp://127.0.0.1:9", "Timed out"),
+    "nobody answers": ("tcp://127.0.0.1:9", "Connection refused"),
 }
 
 

@@ -1,6 +1,7 @@
 """Who does the work: threads, processes, a Dask cluster, or any executor."""
 
 import logging
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -56,6 +57,24 @@ def process_pool(workers: int, trials: Sequence[Trial]) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(workers, get_context("spawn"), begin_process, (trials,))
 
 
+def check_answers(address: str) -> None:
+    """Refuse an address where nobody answers; Dask would wait long, and leave loose ends behind."""
+    from distributed.comm.addressing import parse_address, parse_host_port
+    from distributed.comm.registry import get_backend
+
+    try:
+        scheme, place = parse_address(address)
+        get_backend(scheme)
+        if scheme == "tls":
+            raise ValueError("a scheduler that wants a key is for Python: executor=client.get_executor()")
+        if scheme == "tcp":
+            socket.create_connection(parse_host_port(place), timeout=CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise PacelineError(
+            f"--dask must be the address of a scheduler that answers, got {address!r}: {error}"
+        ) from error
+
+
 @contextmanager
 def dask_engine(address: str, trials: Sequence[Trial], workers: int | None) -> Iterator[Engine]:
     """A Dask cluster by its scheduler's address, or "local" for one of our own on this machine.
@@ -81,6 +100,7 @@ def dask_engine(address: str, trials: Sequence[Trial], workers: int | None) -> I
                 silence_logs=logging.CRITICAL,
             )
     else:
+        check_answers(address)
         cluster = None
     try:
         try:
