@@ -121,7 +121,7 @@ class Hands:
                     waiting.append(task)
                     raise
             landed, _ = wait(self.flying, return_when=FIRST_COMPLETED)
-            for future in landed:
+            for future in sorted(landed, key=has_failed):  # what succeeded is kept, whatever else went wrong
                 totals = future.result()
                 task = self.flying.pop(future)
                 self.folder.write(task, totals)
@@ -153,3 +153,8 @@ class Hands:
         self.stopped.set()
         for future in self.flying:
             future.cancel()
+
+
+def has_failed(future: "Future[Totals]") -> bool:
+    """Whether a landed future has no result."""
+    return future.cancelled() or future.exception() is not None
