@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from paceline.errors import PacelineError, UnreadableFile
+from paceline.errors import UnreadableFile
 from paceline.lab.totals import Totals
 from paceline.study.experiment import Task
 
@@ -21,12 +21,10 @@ PER_CHECKPOINT = ("earned", "spent", "skips", "idle")
 
 
 def arrow() -> Any:
-    """pyarrow, or what to do without it."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet
-    except ImportError as error:
-        raise PacelineError("results of experiments need pyarrow: pip install 'paceline[experiments]'") from error
+    """pyarrow, which takes its time to load."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
     return pa
 
 

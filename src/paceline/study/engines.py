@@ -85,7 +85,7 @@ def dask_engine(address: str, trials: Sequence[Trial], workers: int | None) -> I
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
-        raise PacelineError("a Dask cluster needs distributed: pip install 'paceline[experiments]'") from error
+        raise PacelineError("a Dask cluster needs distributed: pip install 'paceline[dask]'") from error
     from paceline.study.dask_worker import Compiled
 
     if address == "local":
