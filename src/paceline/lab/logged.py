@@ -26,7 +26,7 @@ NORMAL_95 = 1.959964
 
 
 @dataclass(frozen=True)
-class ArmEstimate:
+class LoggedArm:
     """What a log says about an arm, in the units of the log."""
 
     rows: int  # that know its outcome
@@ -64,13 +64,13 @@ class Logged(ABC):
         """What a reader of the results should know of the log."""
         return ()
 
-    def arms(self) -> dict[str, ArmEstimate]:
+    def arms(self) -> dict[str, LoggedArm]:
         """The mean reward and cost of each arm."""
         found = {}
         for number, name in enumerate(self.names):
             rewards, costs, weights = self.arm(number)
             most = float(self.max_costs[number]) * self.top
-            found[name] = ArmEstimate(
+            found[name] = LoggedArm(
                 rewards.size,
                 weighted_mean(rewards * self.max_reward, weights, self.max_reward),
                 weighted_mean(costs * self.top, weights, most),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from paceline.errors import UnknownName
 from paceline.lab.bootstrap import Estimate, three_digits
-from paceline.lab.logged import ArmEstimate, Logged
+from paceline.lab.logged import Logged, LoggedArm
 from paceline.lab.table import Table, frame
 from paceline.lab.totals import Totals
 from paceline.optimum import solve
@@ -119,7 +119,7 @@ class Replay(Mapping[tuple[str, float], Replayed]):
     rows: int
     repeats: int
     seed: int
-    arms: dict[str, ArmEstimate]
+    arms: dict[str, LoggedArm]
     notes: tuple[str, ...]
     replays: dict[tuple[str, float], Replayed]
 
@@ -190,14 +190,14 @@ def rounds_of(totals: Totals) -> npt.NDArray[np.int64]:
     return np.asarray(totals.idle[..., -1] + totals.pulls[..., -1, :].sum(axis=-1))
 
 
-def allowed(arms: Mapping[str, ArmEstimate], budget: float) -> tuple[float, float]:
+def allowed(arms: Mapping[str, LoggedArm], budget: float) -> tuple[float, float]:
     """What the best mix of arms and the best single arm would earn per round, were the estimated means the true ones.
 
     A single arm is pulled as often as the budget lets it be:  mu min(1, c / rho).
 
     >>> arms = {
-    ...     "cheap": ArmEstimate(100, reward=Estimate(0.5, 0.4, 0.6), cost=Estimate(0.25, 0.2, 0.3)),
-    ...     "dear": ArmEstimate(100, reward=Estimate(1.0, 0.9, 1.0), cost=Estimate(1.0, 1.0, 1.0)),
+    ...     "cheap": LoggedArm(100, reward=Estimate(0.5, 0.4, 0.6), cost=Estimate(0.25, 0.2, 0.3)),
+    ...     "dear": LoggedArm(100, reward=Estimate(1.0, 0.9, 1.0), cost=Estimate(1.0, 1.0, 1.0)),
     ... }
     >>> allowed(arms, 0.625), allowed(arms, 2.0)
     ((0.75, 0.625), (1.0, 1.0))

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.errors import UnknownName, UnreadableFile
+from paceline.files import all_or_nothing
 from paceline.lab import regret
 from paceline.lab.table import Table, frame, results_table
 from paceline.lab.totals import Totals
@@ -162,7 +163,6 @@ class Results(Mapping[str, Run]):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file (NumPy's npz with a JSON head), all or nothing."""
-        target = Path(path)
         head = {
             "format": FORMAT,
             "problem": self.problem.to_dict(),
@@ -174,13 +174,8 @@ class Results(Mapping[str, Run]):
             for number, run in enumerate(self.runs.values())
             for field, array in run.totals._asdict().items()
         }
-        unfinished = target.with_name(target.name + ".unfinished")
-        try:
-            with unfinished.open("wb") as file:
-                np.savez_compressed(file, head=np.array(json.dumps(head)), rounds=self.rounds, **arrays)
-            unfinished.replace(target)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with all_or_nothing(Path(path)) as unfinished, unfinished.open("wb") as file:
+            np.savez_compressed(file, head=np.array(json.dumps(head)), rounds=self.rounds, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Results":

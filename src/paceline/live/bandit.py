@@ -8,22 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from threading import RLock
 from types import TracebackType
-from typing import Any
-
-import numpy as np
 
 from paceline import checks
-from paceline.errors import InvalidValue, JournalFailed, PacelineError, UnknownName
-from paceline.guard import line_units
-from paceline.jit import plain
+from paceline.errors import InvalidValue, PacelineError, UnknownName
 from paceline.live import document, recovery
+from paceline.live.change import Change
 from paceline.live.config import new_config
 from paceline.live.decision import Decision
-from paceline.live.estimate import ArmEstimate, arm_estimate
 from paceline.live.journal import Journal
 from paceline.live.ledger import Ledger
 from paceline.live.lineup import ACTIVE, PAUSED, RETIRED
-from paceline.optimum import Optimum, solve
+from paceline.live.view import View
 from paceline.policies import PolicyLike
 from paceline.policies.policy import GUARD, Policy
 
@@ -32,7 +27,7 @@ LOG = logging.getLogger("paceline")
 NO_ARM_ACTIVE = "no arm is active"
 
 
-class Bandit:
+class Bandit(View):
     """Choose an arm, round by round, and learn from what it brings; never spend more than was credited.
 
     ``arms``        names. Arms may come and go later.
@@ -279,114 +274,6 @@ class Bandit:
             if self._ledger.stand(arm, standing):
                 self._write(f'["stand",{recovery.quoted(arm)},"{standing}"]')
 
-    # What can be seen.
-
-    @property
-    def rounds(self) -> int:
-        """Rounds so far."""
-        return self._ledger.rounds
-
-    @property
-    def spent(self) -> float:
-        """Costs so far, each rounded up to a unit of 2**-32 of the scale or less; expired pulls at their largest."""
-        return self._amount(lambda clock: clock.spent_units)
-
-    @property
-    def reserved(self) -> float:
-        """The largest costs of the decisions whose cost is not known."""
-        return self._amount(lambda clock: clock.reserved_units)
-
-    @property
-    def credited(self) -> float:
-        """The line: the budget of the rounds so far and what `credit` added."""
-        return self._amount(plain(line_units))
-
-    @property
-    def held(self) -> float:
-        """What `credit` holds back for the rounds to come."""
-        return self._amount(lambda clock: clock.held_units)
-
-    @property
-    def headroom(self) -> float:
-        """What may still be spent: credited - spent - reserved, never below 0."""
-        return self._amount(lambda clock: plain(line_units)(clock) - clock.spent_units - clock.reserved_units)
-
-    @property
-    def earned(self) -> float:
-        """Rewards so far of the decisions that are settled."""
-        with self._lock:
-            self._ledger.catch_up()
-            return float(self._ledger.lineup.clock.earned) * self._ledger.config.max_reward
-
-    def _amount(self, units: Callable[[Any], int]) -> float:
-        with self._lock:
-            self._ledger.catch_up()
-            return self._ledger.money.amount(int(units(self._ledger.lineup.clock)))
-
-    @property
-    def pending(self) -> dict[int, str]:
-        """The decisions that are not settled, and their arms; those that have expired among them."""
-        with self._lock:
-            names = self._ledger.lineup.names
-            return {number: names[opened.slot] for number, opened in self._ledger.open.items()}
-
-    @property
-    def expired(self) -> list[int]:
-        """The decisions that nothing more is expected of; those without a cost are charged in full."""
-        with self._lock:
-            return list(self._ledger.lapsed)
-
-    @property
-    def arms(self) -> dict[str, str]:
-        """The arms and whether each is active, paused or retired."""
-        with self._lock:
-            lineup = self._ledger.lineup
-            return dict(zip(lineup.names, lineup.standings, strict=True))
-
-    def estimates(self) -> dict[str, ArmEstimate]:
-        """What is known of each arm, with intervals that hold at all times at once (95 %), in your units."""
-        with self._lock:
-            self._ledger.catch_up()
-            lineup, config = self._ledger.lineup, self._ledger.config
-            lineup.merge()
-            return {
-                name: arm_estimate(
-                    lineup.full.arms,
-                    slot,
-                    lineup.standings[slot],
-                    config.max_reward,
-                    config.scale,
-                    lineup.max_costs[slot],
-                )
-                for slot, name in enumerate(lineup.names)
-            }
-
-    def _optimum(self) -> Optimum | None:
-        """The best mix if the arms in play are what they seem to be; None without arms or income."""
-        lineup = self._ledger.lineup
-        self._ledger.catch_up()
-        clock, arms = lineup.clock, lineup.state.arms
-        if not lineup.slots or not clock.budget > 0.0:
-            return None
-        return solve(arms.reward_mean, arms.cost_mean, float(clock.budget))
-
-    def mix(self) -> dict[str | None, float]:
-        """The best share of rounds for each arm if the arms are what they seem to be; None stands for sitting out."""
-        with self._lock:
-            best = self._optimum()
-            if best is None:
-                return {None: 1.0}
-            lineup = self._ledger.lineup
-            places = np.flatnonzero(best.mix).tolist()
-            return {lineup.name_at[lineup.slot_at[place]]: float(best.mix[place]) for place in places}
-
-    @property
-    def price(self) -> float:
-        """What one more unit of money per round would earn, if the arms are what they seem to be."""
-        with self._lock:
-            best, config = self._optimum(), self._ledger.config
-            return 0.0 if best is None else best.price * config.max_reward / config.scale
-
     # The journal.
 
     def _write(self, text: str) -> None:
@@ -435,42 +322,6 @@ class Bandit:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        lineup = self._ledger.lineup
-        return f"<Bandit {', '.join(lineup.names)}: {self.rounds} rounds, spent {self.spent:g} of {self.credited:g}>"
-
-
-class Change:
-    """A change of the books and its line in the journal: both or neither.
-
-    If anything but a refusal comes in between (an interrupt, a full disk), the books may not be what the journal says.
-    Then nothing more may happen to them.
-    """
-
-    def __init__(self) -> None:
-        self.unsure = False
-        self.closed = False
-
-    def check(self) -> None:
-        """Refuse to go on without a journal, or after a change that was cut short."""
-        if self.closed:
-            raise JournalFailed("this bandit was closed; it must be opened again with Bandit.open")
-        self.check_books()
-
-    def check_books(self) -> None:
-        """Refuse to look at books that may be half changed."""
-        if self.unsure:
-            raise JournalFailed("a call was cut short; the bandit must be opened again with Bandit.open, or loaded")
-
-    def __enter__(self) -> None:
-        self.check()
-        self.unsure = True
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.unsure = kind is not None and (kind is JournalFailed or not issubclass(kind, PacelineError))
 
 
 def check_snapshot_every(value: object) -> None:

@@ -5,13 +5,13 @@ import json
 import math
 import os
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
 
 from paceline.errors import PacelineError, UnreadableFile
 from paceline.estimates import Estimates
+from paceline.files import all_or_nothing
 from paceline.live.config import config_from
 from paceline.live.decision import Opened
 from paceline.live.journal import sync_folder
@@ -25,7 +25,6 @@ SUMS = ("pulls", "reward_sum", "cost_sum", "reward_squares", "cost_squares")
 
 def written(ledger: Ledger) -> dict[str, Any]:
     """Everything in the books."""
-    ledger.catch_up()
     lineup = ledger.lineup
     lineup.merge()
     return {
@@ -114,15 +113,10 @@ def write_file(path: str | os.PathLike[str], body: dict[str, Any]) -> None:
     """All or nothing: a crash in the middle leaves the file that was there."""
     target = Path(path)
     document = {"what": "a paceline bandit", "format": FORMAT, "sha256": checksum(body), "body": body}
-    with NamedTemporaryFile("w", dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-        try:
-            json.dump(document, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).replace(target)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    with all_or_nothing(target) as unfinished, unfinished.open("w", encoding="utf-8") as file:
+        json.dump(document, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
     sync_folder(target)
 
 

@@ -1,7 +1,5 @@
 """Totals as columns of a Parquet file, and back. The only file that knows Parquet."""
 
-import json
-import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.errors import UnreadableFile
+from paceline.files import all_or_nothing
 from paceline.lab.totals import Totals
 from paceline.study.experiment import Task
 
@@ -87,23 +86,12 @@ def write_tables(path: Path, tables: Iterable["pa.Table"]) -> None:
     than a small row group itself.
     """
     pa = arrow()
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        with pa.parquet.ParquetWriter(unfinished, schema(), compression="zstd", write_statistics=False) as writer:
-            for table in tables:
-                writer.write_table(table, row_group_size=max(table.num_rows, 1))
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def read_table(path: Path) -> "pa.Table":
-    """A file that `write_table` wrote."""
-    pa = arrow()
-    try:
-        return pa.parquet.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise UnreadableFile(f"{path} must be a Parquet file of a run; it is damaged or foreign") from error
+    with (
+        all_or_nothing(path) as unfinished,
+        pa.parquet.ParquetWriter(unfinished, schema(), compression="zstd", write_statistics=False) as writer,
+    ):
+        for table in tables:
+            writer.write_table(table, row_group_size=max(table.num_rows, 1))
 
 
 def groups(path: Path) -> Iterator["pa.Table"]:
@@ -154,13 +142,3 @@ def totals_of(tables: list["pa.Table"], points: int, memory: np.dtype[Any]) -> T
         memory=records,
         min_headroom=column("min_headroom")[:, -1],
     )
-
-
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    """All or nothing."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
-        unfinished.write_text(json.dumps(content, indent=1) + os.linesep, encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -1,7 +1,5 @@
 """What to run: an experiment as a TOML file describes it, checked as a whole before anything runs."""
 
-import hashlib
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,11 +125,6 @@ class Experiment:
             "seed": self.seed,
             "block": self.block,
         }
-
-    @property
-    def digest(self) -> str:
-        """Tells experiments apart that would give different numbers or tasks."""
-        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,14 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from paceline.errors import InvalidValue, PacelineError, UnreadableFile
+from paceline.files import all_or_nothing, unfinished_name
 from paceline.jit import package_digest
 from paceline.lab.totals import Totals
-from paceline.study.columns import groups, joined, table_of, write_json, write_table, write_tables
+from paceline.study.columns import groups, joined, table_of, write_table, write_tables
 from paceline.study.experiment import Experiment, Task, check_file_of
 
 FORMAT = 1
 MANIFEST, TOTALS, PARTS, LOCK = "manifest.json", "totals.parquet", "parts", ".lock"
-OURS = (LOCK, f".{MANIFEST}.unfinished")  # what a run may leave behind that was killed before it had a manifest
+OURS = (
+    LOCK,
+    unfinished_name(Path(MANIFEST)).name,
+)  # what a run may leave behind that was killed before it had a manifest
 KEYS = ("name", "experiment", "file", "memory", "kernels", "versions", "host", "begun", "finished", "spells")
 
 
@@ -31,7 +35,7 @@ class RunFolder:
         manifest = checked_folder(path, experiment)
         if manifest is None:
             manifest = new_manifest(experiment)
-            write_json(path / MANIFEST, manifest)
+            write_manifest(path, manifest)
         self.manifest = manifest
         if self.finished():
             self.drop_parts()
@@ -59,7 +63,7 @@ class RunFolder:
         tables = (table for task in self.experiment.tasks() for table in groups(self.part(task)))
         write_tables(self.path / TOTALS, joined(tables))
         self.manifest["finished"] = now()
-        write_json(self.path / MANIFEST, self.manifest)
+        write_manifest(self.path, self.manifest)
         self.drop_parts()
 
     def drop_parts(self) -> None:
@@ -72,7 +76,7 @@ class RunFolder:
     def add_time(self, seconds: float, engine: str) -> None:
         """Note a spell of work."""
         self.manifest["spells"].append({"seconds": round(seconds, 3), "engine": engine, "ended": now()})
-        write_json(self.path / MANIFEST, self.manifest)
+        write_manifest(self.path, self.manifest)
 
 
 @contextmanager
@@ -139,6 +143,12 @@ def new_manifest(experiment: Experiment) -> dict[str, Any]:
         "finished": None,
         "spells": [],
     }
+
+
+def write_manifest(path: Path, manifest: dict[str, Any]) -> None:
+    """The manifest of a folder, new or changed."""
+    with all_or_nothing(path / MANIFEST) as unfinished:
+        unfinished.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

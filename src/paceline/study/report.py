@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from paceline.errors import InvalidValue
+from paceline.files import all_or_nothing
 from paceline.lab.scores import reference_of, score_table
 from paceline.lab.table import Table
 from paceline.lab.theory import limit
@@ -104,10 +105,6 @@ def flat(record: dict[str, object]) -> dict[str, object]:
 
 def write_text(path: Path, text: str) -> Path:
     """All or nothing."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    try:
+    with all_or_nothing(path) as unfinished:
         unfinished.write_text(text, encoding="utf-8", newline="\n")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
     return path
