@@ -19,10 +19,8 @@ from paceline.study.experiment import Experiment, Task, check_file_of
 
 FORMAT = 1
 MANIFEST, TOTALS, PARTS, LOCK = "manifest.json", "totals.parquet", "parts", ".lock"
-OURS = (
-    LOCK,
-    unfinished_name(Path(MANIFEST)).name,
-)  # what a run may leave behind that was killed before it had a manifest
+# What a run may leave behind that was killed before it had a manifest.
+OURS = (LOCK, unfinished_name(Path(MANIFEST)).name)
 KEYS = ("name", "experiment", "file", "memory", "kernels", "versions", "host", "begun", "finished", "spells")
 
 
