@@ -93,6 +93,7 @@ class Campaign:
     shown: list[str | None]
     clicks: int
     missed: int  # impressions charged at the full bid for want of a notice, some of them only for a while
+    lost: int  # those among them whose notice never comes
     books: list[tuple[float, float]]  # at the end of each minute, in dollars: credited, and spent or reserved
 
 
@@ -108,7 +109,7 @@ def run(policy: str, requests: list[Request]) -> Campaign:
         expires=PATIENCE,
         clock=lambda: post.now,
     )
-    result = Campaign(bandit, [], 0, 0, [])
+    result = Campaign(bandit, [], 0, 0, 0, [])
     coming = iter([*requests, None])
     request = next(coming)
     for minute in range(1, MINUTES + 1):
@@ -134,6 +135,7 @@ def show(bandit: pl.Bandit, post: Post, request: Request, result: Campaign) -> N
         bandit.tell(decision.id, cost=request.prices[arm])  # frees what was reserved beyond the price
     else:
         result.missed += 1
+        result.lost += request.notice is None
         if request.notice is not None:
             post.send(request.notice, decision.id, cost=request.prices[arm])
     # A decision is settled, and the policy learns, once the reward is known too: so no click must be told as well.
@@ -174,7 +176,7 @@ def main() -> None:
         shown = Counter(name or "none" for name in result.shown)
         print(f"{policy}: {result.clicks} clicks for {result.bandit.spent:.2f} dollars, each worth {CLICK} dollars")
         print("  shown:", ", ".join(f"{name} {shown[name]:,}" for name in (*CREATIVES, "none")))
-        print(f"  notices late or lost: {result.missed}, bids charged in full for good: {len(result.bandit.expired)}")
+        print(f"  notices late or lost: {result.missed}, bids charged in full for good: {result.lost}")
     print("promise kept after every request: spent + reserved <= credited")
     draw(campaigns["thompson"], requests, out / "example-ad-pacing.png")
 
