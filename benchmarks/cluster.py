@@ -7,14 +7,14 @@ from functools import partial
 from tempfile import TemporaryDirectory
 
 from benchmarks.turns import fastest, line
-from paceline.lab.progress import Progress
-from paceline.lab.run import cores
-from paceline.lab.totals import Totals
-from paceline.study import run as study
-from paceline.study.engines import Engine, dask_engine, engine_for
-from paceline.study.experiment import Experiment, Task
-from paceline.study.folder import opened
-from paceline.study.work import run_task
+from paceline.experiments import runner as study
+from paceline.experiments.executors import Engine, dask_executor, engine_for
+from paceline.experiments.experiment import Experiment, Task
+from paceline.experiments.folder import opened
+from paceline.experiments.tasks import run_task
+from paceline.simulation.progress import Progress
+from paceline.simulation.simulate import cores
+from paceline.simulation.totals import Totals
 
 WORKERS = 4
 NAP = 1.0
@@ -94,7 +94,7 @@ def main() -> None:
     wanted: dict[str, AbstractContextManager[Engine]] = {
         "one thread": engine_for("threads", trials, 1),
         "processes": engine_for("processes", trials, WORKERS),
-        "dask": dask_engine("local", trials, WORKERS),
+        "dask": dask_executor("local", trials, WORKERS),
     }
     with wanted["one thread"] as thread, wanted["processes"] as pool, wanted["dask"] as dask:
         engines = {"one thread": ready(thread), "processes": ready(pool), "dask": ready(dask)}

@@ -6,8 +6,8 @@ import numpy as np
 
 from paceline import Policy, Problem
 from paceline.engine import engine_for
-from paceline.outcomes import world_of
 from paceline.policies.policy import Setting
+from paceline.worlds.stationary import world_of
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Play:
 def spread_problem(arms: int) -> Problem:
     """Many arms whose costs lie far from the budget, so that SUAK soon mixes bases too."""
     numbers = np.random.default_rng(arms)
-    dear = numbers.random(arms) < 0.5
-    costs = np.where(dear, numbers.uniform(0.95, 1.0, arms), numbers.uniform(0.0, 0.05, arms))
-    rewards = np.clip(0.4 + 0.4 * dear + numbers.uniform(-0.2, 0.2, arms), 0, 1)
+    expensive = numbers.random(arms) < 0.5
+    costs = np.where(expensive, numbers.uniform(0.95, 1.0, arms), numbers.uniform(0.0, 0.05, arms))
+    rewards = np.clip(0.4 + 0.4 * expensive + numbers.uniform(-0.2, 0.2, arms), 0, 1)
     return Problem.beta(list(rewards), list(costs), budget=0.5, concentration=20.0)

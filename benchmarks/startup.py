@@ -17,7 +17,7 @@ def main() -> None:
     seconds = fastest(
         {
             "python alone": lambda: python("-c", "pass"),
-            "paceline --help": lambda: python("-m", "paceline.cli", "--help"),
+            "paceline --help": lambda: python("-m", "paceline", "--help"),
             "first simulated round, second process": lambda: python("-c", FIRST_ROUND),
         },
         turns=5,

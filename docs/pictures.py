@@ -13,13 +13,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
 
 import paceline as pl
-from paceline.lab import plot
+from paceline.reports import figures
 
 IMAGES = Path(__file__).parent / "images"
 SEED = 1
 
-STYLE = plot.STYLE | {"savefig.dpi": 160}
-BLUE, RED, GREEN, PINK, GREY = *plot.COLOURS[:4], "#555555"
+STYLE = figures.STYLE | {"savefig.dpi": 160}
+BLUE, RED, GREEN, PINK, GREY = *figures.COLOURS[:4], "#555555"
 CAUSES = {"wrong_arms": ("wrong arms", "#4d4d4d"), "idle": ("idle", "#9a9a9a"), "unspent": ("unspent", "#d6d6d6")}
 
 Floats = npt.NDArray[np.float64]
@@ -136,7 +136,7 @@ def headroom() -> None:
 def draw_walk(axes: Axes) -> None:
     """The headroom before each round, the arm that is pulled in it, and the two thresholds."""
     problem, first, last = pl.paper.three_arms(), 10_000, 10_060
-    dear, cheap = problem.optimum.base
+    expensive, cheap = problem.optimum.base
     run = pl.simulate(problem, "thompson", last, trials=1, seed=SEED, checkpoints=range(1, last + 1))["thompson"]
     spent = np.append(0.0, run.spent[0])
     pulled = np.diff(run.totals.pulls[0], axis=0, prepend=0)
@@ -155,7 +155,10 @@ def draw_walk(axes: Axes) -> None:
     axes.plot(rounds, np.ones(rounds.size), color="black", linewidth=1.2)
     axes.plot(rounds, 2.0 - problem.budget + buffer, color=GREY, linewidth=1.2, linestyle="--")
     axes.plot(rounds, before, color="#bbbbbb", linewidth=1, zorder=1)
-    for arm, colour, name in ((dear, RED, "the dear arm is pulled"), (cheap, BLUE, "the cheap arm is pulled")):
+    for arm, colour, name in (
+        (expensive, RED, "the expensive arm is pulled"),
+        (cheap, BLUE, "the cheap arm is pulled"),
+    ):
         at = pulled[window, arm] == 1
         axes.scatter(rounds[at], before[at], s=16, color=colour, label=name, zorder=2)
     axes.text(last + 1.5, 1.0, "1: below it the\nguard refuses", va="center", fontsize=8)
@@ -221,9 +224,9 @@ def describe_worst(run: pl.Run) -> None:
     worst = int(np.argmax(run.steady_regret[:, -1]))
     for at in (100_000, 200_000, 300_000, 500_000):
         column = int(np.flatnonzero(run.rounds == at)[0])
-        dear, cheap = run.totals.pulls[worst, column, list(run.problem.optimum.base)].tolist()
+        expensive, cheap = run.totals.pulls[worst, column, list(run.problem.optimum.base)].tolist()
         regret = run.steady_regret[worst, column]
-        print(f"  trial {worst}, round {at:,}: {regret:,.0f} lost, {dear:,} dear pulls, {cheap:,} cheap ones")
+        print(f"  trial {worst}, round {at:,}: {regret:,.0f} lost, {expensive:,} expensive pulls, {cheap:,} cheap ones")
 
 
 def growth(results: pl.Results, others: pl.Results) -> None:

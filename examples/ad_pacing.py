@@ -145,7 +145,7 @@ def show(bandit: pl.Bandit, post: Post, request: Request, result: Campaign) -> N
 
 
 def draw(result: Campaign, requests: list[Request], path: Path) -> None:
-    """Money over time above, creatives by the hour below."""
+    """Currency over time above, creatives by the hour below."""
     with drawing.picture(path, 4.8, "Spending follows the traffic and never passes what has come in") as figure:
         money, mix = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         credited, used = np.array(result.books).T

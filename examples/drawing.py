@@ -11,7 +11,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from paceline.lab.plot import COLOURS, STYLE
+from paceline.reports.figures import COLOURS, STYLE
 
 BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK = COLOURS
 GREY, PALE = "#777777", "#dddddd"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from paceline import Bandit, Conflict, InvalidValue, OnePhase, PacelineError, PrimalDual, UCBSimplex, UnknownName
-from paceline.live import document
+from paceline.live import snapshot
 
 # Every policy that can run live.
 POLICIES = {
@@ -65,7 +65,7 @@ class Books:
         self.held_rounds = 0  # and for how many of these
         self.pulls: dict[int, Pull] = {}
         self.ended: list[int] = []  # settled or cancelled, in this order
-        self.lapsed: list[int] = []  # expired and not settled since
+        self.expired_pulls: list[int] = []  # expired and not settled since
         self.forgotten: set[int] = set()
 
     @property
@@ -160,7 +160,7 @@ class Books:
 
     def end(self, number: int, fate: str) -> None:
         self.pulls[number].fate = fate
-        self.lapsed = [other for other in self.lapsed if other != number]
+        self.expired_pulls = [other for other in self.expired_pulls if other != number]
         self.ended.append(number)
         if len(self.ended) > self.remember:
             self.forgotten.add(self.ended.pop(0))
@@ -171,9 +171,9 @@ class Books:
             self.tell(number, self.silence, None)
             return
         pull.expired = True
-        self.lapsed.append(number)
-        if len(self.lapsed) > self.remember:
-            self.forgotten.add(self.lapsed.pop(0))
+        self.expired_pulls.append(number)
+        if len(self.expired_pulls) > self.remember:
+            self.forgotten.add(self.expired_pulls.pop(0))
 
     def due(self, now: float) -> list[int]:
         """What a call at that time must expire first, in its order."""
@@ -190,7 +190,7 @@ class Books:
 
 def state_of(bandit: Bandit) -> dict[str, Any]:
     """All that it would save."""
-    return document.written(bandit._ledger)
+    return snapshot.describe_ledger(bandit._ledger)
 
 
 @contextmanager

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linprog
 
-from paceline.draw import decision_uniform
-from paceline.outcomes import outcome, world_of
-from paceline.problem import Problem
+from paceline.kernels.random import decision_uniform
+from paceline.problems.problem import Problem
+from paceline.worlds.stationary import outcome, world_of
 
 SKIP = -1
 UNIT = Fraction(1, 2**32)
@@ -42,24 +42,24 @@ def by_linprog(rewards: Sequence[float], costs: Sequence[float], rate: float) ->
 
 
 class Base(NamedTuple):
-    """One arm (dear = cheap) or two, the weight of the dear one, and what the mix earns."""
+    """One arm (expensive = cheap) or two, the weight of the expensive one, and what the mix earns."""
 
     value: Fraction
-    dear: int
+    expensive: int
     cheap: int
     weight: Fraction
 
 
 def all_bases(rewards: Sequence[float], costs: Sequence[float], rate: float | Fraction) -> Iterator[Base]:
-    """Every vertex of the feasible set: an affordable arm, or a dear and a cheap arm that just spend the rate."""
+    """Every vertex of the feasible set: an affordable arm, or a expensive and a cheap arm that just spend the rate."""
     mu = [*map(Fraction, rewards), Fraction(0)]
     rho = [*map(Fraction, costs), Fraction(0)]
     c = Fraction(rate)
     affordable = [i for i in range(len(mu)) if rho[i] <= c]
-    dear = [i for i in range(len(mu)) if rho[i] > c]
+    expensive = [i for i in range(len(mu)) if rho[i] > c]
     for i in affordable:
         yield Base(mu[i], i, i, Fraction(1))
-    for j, k in product(dear, affordable):
+    for j, k in product(expensive, affordable):
         if rho[k] < c:
             weight = (c - rho[k]) / (rho[j] - rho[k])
             yield Base(weight * mu[j] + (1 - weight) * mu[k], j, k, weight)
@@ -210,9 +210,9 @@ class SUAK(Run):
         omega = delta / (2 + delta - c)
         log_of_radius = math.log(self.horizon) if self.horizon else log_t
         base = by_enumeration(*self.optimistic(3 * log_of_radius), self.c)
-        if base.dear == base.cheap:
-            return base.dear
-        k, j = sorted((base.cheap, base.dear), key=self.mean_cost)
+        if base.expensive == base.cheap:
+            return base.expensive
+        k, j = sorted((base.cheap, base.expensive), key=self.mean_cost)
         b = float(self.headroom()) - log_t / omega**2
         if b > self.mean_cost(j):
             p = 1 - omega
@@ -250,7 +250,7 @@ class OnePhase(Guarded):
     def pull_decided(self) -> None:
         rate = (self.c * self.horizon - self.spent) / (self.horizon - self.t + 1)
         base = by_enumeration(*self.optimistic(self.a * math.log(self.horizon)), rate)
-        self.pull(base.dear if base.dear == base.cheap or self.chance() < base.weight else base.cheap)
+        self.pull(base.expensive if base.expensive == base.cheap or self.chance() < base.weight else base.cheap)
 
 
 class UCBSimplex(Guarded):
@@ -265,12 +265,12 @@ class UCBSimplex(Guarded):
         log_t = math.log(self.t)
         rewards = [self.mean_reward(i) + self.lam * radius(2 * log_t, self.pulls[i]) for i in self.arms]
         base = by_enumeration(rewards, [self.mean_cost(i) for i in self.arms], self.c)
-        if base.dear == base.cheap:
-            self.pull(base.dear)
+        if base.expensive == base.cheap:
+            self.pull(base.expensive)
             return
-        pair = frozenset((base.dear, base.cheap))
+        pair = frozenset((base.expensive, base.cheap))
         selections, spent = self.accounts.get(pair, (0, Fraction(0)))
-        paid = self.pull(base.dear if spent <= selections * self.c else base.cheap)
+        paid = self.pull(base.expensive if spent <= selections * self.c else base.cheap)
         self.accounts[pair] = selections + 1, spent + paid
 
 

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from paceline.distributions import Bernoulli, Beta, Constant, Empirical
 from paceline.engine import Engine, Log, engine_for
-from paceline.guard import units_for
-from paceline.outcomes import World, outcome, world_of
-from paceline.policies import named
+from paceline.kernels.budget import units_for
+from paceline.policies import make_policy
 from paceline.policies.policy import SKIP, Policy, Setting, State
-from paceline.problem import Problem
+from paceline.problems.distributions import Bernoulli, Beta, Constant, Empirical
+from paceline.problems.problem import Problem
+from paceline.worlds.stationary import World, outcome, world_of
 
 SEED, STREAM = 20240229, 3
 
@@ -127,7 +127,7 @@ def digests_here(parts: list[Part]) -> list[str]:
     """The digests of the states after playing each part in this process. The given states stay as they are."""
     found = []
     for name, problem, state, rounds in parts:
-        game = begin(named(name), problem)
+        game = begin(make_policy(name), problem)
         if state is None:
             simulate(game, rounds)
         else:

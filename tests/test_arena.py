@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import paceline as pl
-from paceline.lab import bootstrap
-from paceline.lab.arena import Arena, compare
-from paceline.lab.results import Run
-from paceline.lab.scores import final_regret, standard_errors_above
-from paceline.lab.totals import Totals
+from paceline import statistics
+from paceline.experiments.arena import Arena, compare
+from paceline.experiments.scores import final_regret, standard_errors_above
+from paceline.simulation.results import Run
+from paceline.simulation.totals import Totals
 
 SMALL = {"problems": 3, "rounds": 600, "trials": 3, "seed": 4}
 THREE = ["suak", "uniform", "oracle"]
@@ -66,15 +66,15 @@ def test_geometric_means_and_intervals_as_by_a_loop():
     regret[2, 1] = -1.0
     limits = generator.uniform(1.0, 9.0, 4)
     seed, reference = 11, 1
-    problem, trial = bootstrap.draws(regret, seed)
-    ratios, gains = bootstrap.ratios_to(limits, regret, seed), bootstrap.gains_over(reference, regret, seed)
+    problem, trial = statistics.draws(regret, seed)
+    ratios, gains = statistics.ratios_to(limits, regret, seed), statistics.gains_over(reference, regret, seed)
     for policy in range(3):
         logs = [naive_log_mean(regret[policy, n]) for n in range(4)]
         others = [naive_log_mean(regret[reference, n]) for n in range(4)]
         ratio = math.prod(math.exp(log) / bound for log, bound in zip(logs, limits, strict=True)) ** (1 / 4)
         gain = math.prod(math.exp(b - a) for a, b in zip(logs, others, strict=True)) ** (1 / 4)
         ratio_logs, gain_logs = [], []
-        for b in range(bootstrap.RESAMPLES):
+        for b in range(statistics.RESAMPLES):
             drawn = [naive_log_mean(regret[policy, n, trial[b, slot]]) for slot, n in enumerate(problem[b])]
             against = [naive_log_mean(regret[reference, n, trial[b, slot]]) for slot, n in enumerate(problem[b])]
             ratio_logs.append(sum(x - math.log(limits[n]) for x, n in zip(drawn, problem[b], strict=True)) / 4)
@@ -86,9 +86,9 @@ def test_geometric_means_and_intervals_as_by_a_loop():
 
 
 def test_resamples_are_drawn_with_replacement_and_evenly():
-    problem, trial = bootstrap.draws(np.zeros((1, 4, 5)), seed=3)
-    assert problem.shape == (bootstrap.RESAMPLES, 4)
-    assert trial.shape == (bootstrap.RESAMPLES, 4, 5)
+    problem, trial = statistics.draws(np.zeros((1, 4, 5)), seed=3)
+    assert problem.shape == (statistics.RESAMPLES, 4)
+    assert trial.shape == (statistics.RESAMPLES, 4, 5)
     for drawn, choices in ((problem, 4), (trial, 5)):
         # A count is binomial; beyond 5 standard deviations by chance: 6e-7, and there are 9 of them.
         expected = drawn.size / choices
@@ -98,15 +98,15 @@ def test_resamples_are_drawn_with_replacement_and_evenly():
 def test_a_policy_against_itself_is_exactly_one(arena):
     for reference in THREE:
         (own,) = [score.gain for score in arena.scores(reference) if score.label == reference]
-        assert own == bootstrap.Estimate(1.0, 1.0, 1.0)
+        assert own == statistics.Estimate(1.0, 1.0, 1.0)
 
 
 def test_pairing_takes_out_what_all_policies_share():
     """Problems and trials that differ a hundredfold, and a policy that always loses half of what the other does."""
     regret = np.random.default_rng(1).lognormal(3.0, 2.0, (1, 6, 8)) + 1.0
-    half = bootstrap.gains_over(0, np.concatenate([regret, regret / 2]), seed=0)[1]
+    half = statistics.gains_over(0, np.concatenate([regret, regret / 2]), seed=0)[1]
     assert (half.value, half.low, half.high) == pytest.approx((2.0, 2.0, 2.0))
-    wide = bootstrap.ratios_to(np.ones(6), regret, seed=0)[0]
+    wide = statistics.ratios_to(np.ones(6), regret, seed=0)[0]
     assert wide.high > 2 * wide.low
 
 
@@ -116,7 +116,7 @@ def test_interval_covers_the_truth():
     covered = 0
     for seed in range(200):
         spread = generator.normal(0.0, 0.7, (1, 12, 1)) + generator.normal(0.0, 0.05, (1, 12, 6))
-        found = bootstrap.ratios_to(np.ones(12), np.exp(spread), seed)[0]
+        found = statistics.ratios_to(np.ones(12), np.exp(spread), seed)[0]
         covered += found.low <= 1.0 <= found.high
     assert covered >= 170
 

@@ -12,10 +12,10 @@ import pytest
 from bookkeeper import POLICIES, keeps_the_promise, live, state_of
 
 from paceline import Bandit, Decision, InvalidValue, Problem, Uniform, simulate
-from paceline.draw import decision_uniform
-from paceline.guard import spent
-from paceline.outcomes import outcome, world_of
-from paceline.policies import named
+from paceline.kernels.budget import spent
+from paceline.kernels.random import decision_uniform
+from paceline.policies import make_policy
+from paceline.worlds.stationary import outcome, world_of
 
 SEED = 11
 PROBLEMS = {
@@ -28,7 +28,7 @@ every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLE
 
 
 def policy_of(given):
-    return named(given) if isinstance(given, str) else given
+    return make_policy(given) if isinstance(given, str) else given
 
 
 def bandit_for(problem, policy, times=1.0, **settings):
@@ -91,14 +91,14 @@ def test_it_spends_and_pulls_as_in_simulate(policy):
 
 
 def test_a_cheap_arm_is_pulled_while_a_dear_one_may_not_be():
-    bandit = Bandit(["dear", "cheap"], 0.2, max_cost={"dear": 1.0, "cheap": 0.1})
+    bandit = Bandit(["expensive", "cheap"], 0.2, max_cost={"expensive": 1.0, "cheap": 0.1})
     first = [bandit.ask() for _ in range(4)]  # 0.8 at the most
     assert "cheap" in {decision.arm for decision in first}
     assert {decision.arm for decision in first} <= {"cheap", None}
     assert any(
         decision.reason.startswith("stands in while the headroom is short") for decision in first if decision.arm
     )
-    only_one = Bandit(["dear", "cheap"], 0.2)
+    only_one = Bandit(["expensive", "cheap"], 0.2)
     assert [only_one.ask().arm for _ in range(4)] == [None] * 4
 
 
@@ -173,12 +173,12 @@ def test_the_reason_of_a_refusal():
 
 
 def test_the_reason_of_a_refusal_of_one_arm():
-    bandit = Bandit(["cheap", "dear"], 0.3, "uniform", {"cheap": 0.1, "dear": 7.3}, seed=SEED)
+    bandit = Bandit(["cheap", "expensive"], 0.3, "uniform", {"cheap": 0.1, "expensive": 7.3}, seed=SEED)
     refusals = [decision for decision in (bandit.ask() for _ in range(10)) if decision.arm is None]
     assert refusals
     for decision in refusals:
-        assert decision.reason.endswith("< largest cost 7.3 of dear")
-        assert decision.partner == "dear"
+        assert decision.reason.endswith("< largest cost 7.3 of expensive")
+        assert decision.partner == "expensive"
 
 
 def test_a_refusal_does_not_look_like_a_mistake():
@@ -212,7 +212,7 @@ def test_the_reason_of_a_base():
 
 
 def test_the_reason_of_sitting_out_for_a_base():
-    assert Decision(3, None, "base, pacing", "dear").reason == "base dear, saving up, pacing"
+    assert Decision(3, None, "base, pacing", "expensive").reason == "base expensive, saving up, pacing"
 
 
 @every_policy
@@ -323,7 +323,7 @@ def test_news_of_a_retired_arm_is_taken_in():
     bandit.retire(decision.arm)
     bandit.tell(decision.id, 0.5, 0.25)
     known = bandit.estimates()[decision.arm]
-    assert (known.standing, known.pulls, known.reward.mean, known.cost.mean) == ("retired", 1, 0.5, 0.25)
+    assert (known.status, known.pulls, known.reward.mean, known.cost.mean) == ("retired", 1, 0.5, 0.25)
     assert (bandit.spent, bandit.reserved, bandit.earned) == (0.25, 0.0, 0.5)
 
 
@@ -430,7 +430,7 @@ def test_a_second_credit_over_rounds_is_spread_with_the_first():
 
 
 def test_a_free_arm_needs_no_headroom():
-    bandit = Bandit(["free", "dear"], 0.0, "uniform", {"free": 0.0, "dear": 1.0}, seed=SEED)
+    bandit = Bandit(["free", "expensive"], 0.0, "uniform", {"free": 0.0, "expensive": 1.0}, seed=SEED)
     decisions = [bandit.ask() for _ in range(20)]
     assert {decision.arm for decision in decisions} == {"free", None}
     assert bandit.reserved == 0.0

@@ -9,7 +9,7 @@ import pytest
 from bookkeeper import POLICIES, live, state_of
 
 from paceline import Bandit, InvalidValue, OnePhase, PacelineError, Uniform, UnreadableFile
-from paceline.live import document
+from paceline.live import snapshot
 
 every_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 
@@ -165,10 +165,10 @@ def test_a_body_that_does_not_fit_is_refused(saved):
     for body in (
         {},
         {"settings": {}},
-        {**document.read_file(saved), "arms": 3},
-        {**document.read_file(saved), "open": [0]},
+        {**snapshot.read_file(saved), "arms": 3},
+        {**snapshot.read_file(saved), "open": [0]},
     ):
-        document.write_file(saved, body)
+        snapshot.write_file(saved, body)
         with pytest.raises(UnreadableFile, match=r"must be a file written by Bandit\.save"):
             Bandit.load(saved)
 

@@ -15,12 +15,12 @@ import pytest
 from bookkeeper import POLICIES, abandon, live, state_of, steps
 
 from paceline import Bandit, InvalidValue, JournalFailed, JournalInUse, OnePhase, PacelineError, UnreadableFile
-from paceline.live import document
+from paceline.live import snapshot as snapshots
 
 SETTINGS = {"arms": ["a", "b", "c"], "budget": 0.3, "max_cost": {"a": 0.2, "b": 1.0, "c": 0.5}, "remember": 20}
 
 
-def begun(path, **settings):
+def begin_journal(path, **settings):
     return Bandit(**{**SETTINGS, "journal": path, **settings})
 
 
@@ -35,7 +35,7 @@ def state_after(count):
 def journal(tmp_path):
     """The journal of a bandit that died after 60 steps."""
     path = tmp_path / "journal"
-    bandit = begun(path)
+    bandit = begin_journal(path)
     live(bandit, 60)
     abandon(bandit)
     return path
@@ -45,7 +45,7 @@ def journal(tmp_path):
 def snapshot(journal):
     """The same with a snapshot made after 40 of them."""
     journal.unlink()
-    bandit = begun(journal)
+    bandit = begin_journal(journal)
     for number, _ in enumerate(islice(steps(bandit), 60), start=1):
         if number == 40:
             bandit.snapshot()
@@ -65,7 +65,7 @@ def opened_state(path, **options):
 @pytest.mark.parametrize("snapshot_every", [None, 25])
 def test_a_reopened_bandit_is_the_same_and_decides_alike(tmp_path, policy, snapshot_every):
     bandit, plain = (
-        begun(tmp_path / "journal", policy=policy, snapshot_every=snapshot_every),
+        begin_journal(tmp_path / "journal", policy=policy, snapshot_every=snapshot_every),
         Bandit(**SETTINGS, policy=policy),
     )
     for seed in range(3):
@@ -78,7 +78,7 @@ def test_a_reopened_bandit_is_the_same_and_decides_alike(tmp_path, policy, snaps
 
 
 def test_fsync_writes_the_same(journal, tmp_path):
-    with begun(tmp_path / "synced", fsync=True) as bandit:
+    with begin_journal(tmp_path / "synced", fsync=True) as bandit:
         live(bandit, 60)
         bandit.sync()
     assert (tmp_path / "synced").read_bytes() == journal.read_bytes()
@@ -90,16 +90,16 @@ def test_fsync_writes_the_same(journal, tmp_path):
 def test_fsync_syncs_every_event(tmp_path, monkeypatch):
     synced = []
     monkeypatch.setattr(os, "fdatasync", synced.append)
-    with begun(tmp_path / "synced", fsync=True) as bandit:
+    with begin_journal(tmp_path / "synced", fsync=True) as bandit:
         live(bandit, 10)
         lines = bandit._journal.end.lines
     assert len(synced) == lines
-    begun(tmp_path / "lazy").close()
+    begin_journal(tmp_path / "lazy").close()
     assert len(synced) == lines
 
 
 def test_old_news_is_not_written(tmp_path):
-    with begun(tmp_path / "journal", budget=1.0, policy="uniform") as bandit:
+    with begin_journal(tmp_path / "journal", budget=1.0, policy="uniform") as bandit:
         number = bandit.ask().id
         bandit.tell(number, 0.5, 0.1)
         with bookkeeper.unchanged(bandit):
@@ -110,7 +110,7 @@ def test_old_news_is_not_written(tmp_path):
 
 def test_numbers_of_numpy_can_be_journalled(tmp_path):
     policy = OnePhase(a=np.float32(2), horizon=np.int64(200))
-    bandit = begun(tmp_path / "journal", budget=np.float64(1), policy=policy, clock=lambda: np.float64(7))
+    bandit = begin_journal(tmp_path / "journal", budget=np.float64(1), policy=policy, clock=lambda: np.float64(7))
     number = bandit.ask(expires=np.float64(3)).id
     bandit.tell(np.int64(number), reward=np.float32(0.5), cost=np.float64(0.1))
     bandit.credit(np.float32(2))
@@ -146,7 +146,7 @@ except JournalInUse as error:
 
 def test_a_journal_in_use_is_refused_elsewhere(tmp_path):
     path = tmp_path / "journal"
-    with begun(path) as bandit:
+    with begin_journal(path) as bandit:
         before = path.read_bytes()
         message = f"journal {path} must not be open elsewhere, but another Bandit has it"
         assert elsewhere.run(OPEN_AND_SAY, path) == [message] * 2
@@ -179,7 +179,7 @@ def assert_refuses_everything(bandit):
 
 
 def test_a_closed_bandit_refuses_everything(tmp_path):
-    with begun(tmp_path / "journal", budget=1.0, policy="uniform") as bandit:
+    with begin_journal(tmp_path / "journal", budget=1.0, policy="uniform") as bandit:
         assert bandit.ask().arm is not None
         before = state_of(bandit)
     bandit.close()  # twice does no harm
@@ -189,7 +189,7 @@ def test_a_closed_bandit_refuses_everything(tmp_path):
 
 
 def test_it_is_closed_when_the_work_fails(tmp_path):
-    with pytest.raises(ZeroDivisionError), begun(tmp_path / "journal") as bandit:
+    with pytest.raises(ZeroDivisionError), begin_journal(tmp_path / "journal") as bandit:
         bandit.ask(1 / 0)
     Bandit.open(tmp_path / "journal").close()
 
@@ -206,7 +206,7 @@ WORK = """
 import sys
 from bookkeeper import steps
 from test_bandit_journal import begun
-for step in steps(begun(sys.argv[1], snapshot_every=int(sys.argv[2]))):
+for step in steps(begin_journal(sys.argv[1], snapshot_every=int(sys.argv[2]))):
     print(*step, flush=True)
 """
 
@@ -232,7 +232,7 @@ from bookkeeper import steps
 from paceline import JournalFailed
 from test_bandit_journal import assert_refuses_everything, begun
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-bandit = begun(sys.argv[1], fsync=sys.argv[3] == "True")
+bandit = begin_journal(sys.argv[1], fsync=sys.argv[3] == "True")
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
 try:
     for step in steps(bandit):
@@ -258,9 +258,9 @@ def test_no_room_for_the_first_line(tmp_path, monkeypatch):
     write = os.write
     monkeypatch.setattr(os, "write", lambda file, content: write(file, content[:10]))
     with pytest.raises(JournalFailed, match="must take every event, but: "):
-        begun(tmp_path / "journal")
+        begin_journal(tmp_path / "journal")
     monkeypatch.undo()
-    begun(tmp_path / "journal").close()
+    begin_journal(tmp_path / "journal").close()
 
 
 class Interrupter:
@@ -293,7 +293,7 @@ INTERRUPTED = {name: CALLS[name] for name in ("ask", "tell", "cancel", "expire",
 def test_an_interrupt_at_any_line_leaves_a_journal_that_tells_the_truth(tmp_path, call):
     for line in range(1, 10_000):
         path = tmp_path / str(line)
-        bandit = begun(path, budget=1.0, policy="uniform")
+        bandit = begin_journal(path, budget=1.0, policy="uniform")
         bandit.ask()
         finished = False
         try:
@@ -320,7 +320,7 @@ import os, sys
 from bookkeeper import live
 from paceline import PacelineError
 from test_bandit_journal import begun
-bandit = begun(sys.argv[1], budget=1.0, policy="uniform")
+bandit = begin_journal(sys.argv[1], budget=1.0, policy="uniform")
 live(bandit, 10)
 child = os.fork()
 if child == 0:
@@ -369,21 +369,21 @@ def test_half_a_first_line_may_be_begun_anew(journal):
         with pytest.raises(UnreadableFile, match=r"has no whole first line: nothing was ever acknowledged in it, and"):
             Bandit.open(journal)
         assert journal.read_bytes() == first[:size]
-        begun(journal).close()
+        begin_journal(journal).close()
         assert opened_state(journal) == (state_after(0), None)
 
 
 def test_a_few_digits_are_not_taken_for_half_a_first_line(tmp_path):
     (tmp_path / "pid").write_bytes(b"12345")
     with pytest.raises(InvalidValue, match="must be a new file"):
-        begun(tmp_path / "pid")
+        begin_journal(tmp_path / "pid")
     assert (tmp_path / "pid").read_bytes() == b"12345"
 
 
 # Damage, and files that are something else.
 
 
-def lines_of(path):
+def summarise_runs(path):
     return path.read_bytes().splitlines(keepends=True)
 
 
@@ -410,7 +410,7 @@ def emptied(lines, at):
 @pytest.mark.parametrize("at", [0, 1, 17, 40])
 @pytest.mark.parametrize("damage", [changed, removed, doubled, swapped, emptied])
 def test_damage_in_the_middle_is_refused_with_its_line(journal, damage, at):
-    lines = lines_of(journal)
+    lines = summarise_runs(journal)
     damage(lines, at)
     journal.write_bytes(b"".join(lines))
     before = journal.read_bytes()
@@ -420,7 +420,7 @@ def test_damage_in_the_middle_is_refused_with_its_line(journal, damage, at):
         with pytest.raises(UnreadableFile, match=message):
             Bandit.open(journal)
     with pytest.raises(PacelineError):
-        begun(journal)
+        begin_journal(journal)
     assert journal.read_bytes() == before
 
 
@@ -434,7 +434,7 @@ def chained(*texts):
 
 
 def test_the_lines_are_as_documented(journal):
-    texts = [line[9:-1].decode() for line in lines_of(journal)]
+    texts = [line[9:-1].decode() for line in summarise_runs(journal)]
     assert journal.read_bytes() == chained(*texts)
     title, version, settings = json.loads(texts[0])
     assert (title, version, settings["arms"]) == ("paceline journal", 1, SETTINGS["arms"])
@@ -461,7 +461,7 @@ def test_another_file_is_refused_and_left_alone(tmp_path, content):
         Bandit.open(path)
     assert path.read_bytes() == content
     with pytest.raises((UnreadableFile, InvalidValue), match=str(path)):
-        begun(path)
+        begin_journal(path)
     assert path.read_bytes() == content
 
 
@@ -470,12 +470,12 @@ def test_a_journal_is_not_begun_twice(journal):
     with pytest.raises(
         InvalidValue, match=r"must be a new file \(Bandit.open goes on with one\), got one with content"
     ):
-        begun(journal)
+        begin_journal(journal)
     assert journal.read_bytes() == before
 
 
 def test_a_newer_format_is_refused(journal):
-    first, *rest = (line[9:-1].decode() for line in lines_of(journal))
+    first, *rest = (line[9:-1].decode() for line in summarise_runs(journal))
     journal.write_bytes(chained(first.replace('"paceline journal", 1', '"paceline journal", 2'), *rest))
     with pytest.raises(UnreadableFile, match="has format 2; this version reads 1"):
         Bandit.open(journal)
@@ -485,7 +485,7 @@ def test_a_newer_format_is_refused(journal):
     "event", ['["dance", 3]', '["tell", 999, 0.5, 0.1]', '["ask", 7, 1, 7]', '["credit", -1.0]', "3"]
 )
 def test_an_event_that_makes_no_sense_is_refused_with_its_line(journal, event):
-    texts = [line[9:-1].decode() for line in lines_of(journal)]
+    texts = [line[9:-1].decode() for line in summarise_runs(journal)]
     journal.write_bytes(chained(*texts, event))
     with pytest.raises(UnreadableFile, match=f"does not make sense in line {len(texts) + 1}: "):
         Bandit.open(journal)
@@ -500,14 +500,14 @@ def test_a_missing_journal_is_not_made(tmp_path):
 @pytest.mark.parametrize("where", [".", "missing/journal"])
 def test_a_place_that_cannot_be_written_is_refused(tmp_path, where):
     with pytest.raises(UnreadableFile, match="must be a file to write to, but:"):
-        begun(tmp_path / where)
+        begin_journal(tmp_path / where)
 
 
 # Snapshots.
 
 
 def test_a_snapshot_saves_reading_what_came_before_it(journal, snapshot):
-    lines = lines_of(journal)
+    lines = summarise_runs(journal)
     changed(lines, 5)
     journal.write_bytes(b"".join(lines))
     assert opened_state(journal) == (state_after(60), None)
@@ -517,7 +517,7 @@ def test_a_snapshot_saves_reading_what_came_before_it(journal, snapshot):
 
 
 def test_damage_after_the_snapshot_is_refused(journal, snapshot):
-    lines = lines_of(journal)
+    lines = summarise_runs(journal)
     changed(lines, len(lines) - 3)
     journal.write_bytes(b"".join(lines))
     with pytest.raises(UnreadableFile, match=f"damaged in line {len(lines) - 2}; the {len(lines) - 3} lines before"):
@@ -525,7 +525,7 @@ def test_damage_after_the_snapshot_is_refused(journal, snapshot):
 
 
 def test_a_snapshot_that_is_newer_than_the_journal_is_not_used(journal, snapshot):
-    journal.write_bytes(b"".join(lines_of(journal)[:20]))
+    journal.write_bytes(b"".join(summarise_runs(journal)[:20]))
     shutil.copy(journal, journal.with_name("alone"))
     state, report = opened_state(journal)
     assert report == f"snapshot was not used: {snapshot} does not belong to the journal as it is"
@@ -533,7 +533,7 @@ def test_a_snapshot_that_is_newer_than_the_journal_is_not_used(journal, snapshot
 
 
 def test_a_snapshot_of_another_journal_is_not_used(journal, snapshot, tmp_path):
-    with begun(tmp_path / "other", seed=8) as other:
+    with begin_journal(tmp_path / "other", seed=8) as other:
         live(other, 200)
         other.snapshot()
     shutil.copy(tmp_path / "other.snapshot", snapshot)
@@ -553,8 +553,8 @@ def a_newer_format(snapshot):
 
 
 def a_body_without_sense(snapshot):
-    place = document.read_file(snapshot)["journal"]
-    document.write_file(snapshot, {"journal": place})
+    place = snapshots.read_file(snapshot)["journal"]
+    snapshots.write_file(snapshot, {"journal": place})
 
 
 BAD_SNAPSHOTS = {
@@ -580,28 +580,28 @@ def test_a_bad_snapshot_is_not_used_and_reported(journal, snapshot, spoil):
 
 
 def test_snapshots_come_by_themselves_and_replace_each_other(tmp_path):
-    with begun(tmp_path / "journal", snapshot_every=10) as bandit:
+    with begin_journal(tmp_path / "journal", snapshot_every=10) as bandit:
         seen = set()
         for _ in islice(steps(bandit), 100):
             if bandit._journal.end.lines > 10:
-                seen.add(document.read_file(tmp_path / "journal.snapshot")["journal"][2])
+                seen.add(snapshots.read_file(tmp_path / "journal.snapshot")["journal"][2])
                 assert bandit._journal.end.lines - max(seen) < 10
     assert len(seen) > 5
     assert sorted(path.name for path in tmp_path.iterdir()) == ["journal", "journal.snapshot"]
 
 
 def test_short_lives_make_snapshots_too(tmp_path):
-    begun(tmp_path / "journal").close()
+    begin_journal(tmp_path / "journal").close()
     for seed in range(20):
         with Bandit.open(tmp_path / "journal", snapshot_every=50) as bandit:
             live(bandit, 10, seed)
     with Bandit.open(tmp_path / "journal") as bandit:
         lines = bandit._journal.end.lines
-    assert lines - document.read_file(tmp_path / "journal.snapshot")["journal"][2] <= 60
+    assert lines - snapshots.read_file(tmp_path / "journal.snapshot")["journal"][2] <= 60
 
 
 def test_a_snapshot_that_cannot_be_written_stops_nothing(tmp_path):
-    with begun(tmp_path / "journal", snapshot_every=5) as bandit:
+    with begin_journal(tmp_path / "journal", snapshot_every=5) as bandit:
         (tmp_path / "journal.snapshot").mkdir()
         live(bandit, 60)
         assert state_of(bandit) == state_after(60)

@@ -74,7 +74,7 @@ class Life(RuleBasedStateMachine):
         self.expires, self.snapshot_every = expires, snapshot_every
         silence = self.max_reward / 4 if silent else None
         self.books = bookkeeper.Books(budget, remember, silence)
-        self.standings = dict.fromkeys(self.max_costs, "active")
+        self.statuses = dict.fromkeys(self.max_costs, "active")
         self.states = {}  # by the size of the journal: what is known after each line
         self.answers = {}  # by the size of the journal: what was asked next, and answered
         self.watch(
@@ -153,8 +153,8 @@ class Life(RuleBasedStateMachine):
         largest = None if decision.arm is None else self.max_costs[decision.arm]
         self.books.ask(decision.id, decision.arm, largest, deadline)
         if decision.arm is not None:
-            assert self.standings[decision.arm] == "active"
-        elif "active" not in self.standings.values():
+            assert self.statuses[decision.arm] == "active"
+        elif "active" not in self.statuses.values():
             assert decision.reason == "no arm is active"
         lines = [offset for offset in self.states if offset >= before]
         self.answers[sorted(lines)[-2]] = decision
@@ -219,26 +219,26 @@ class Life(RuleBasedStateMachine):
         self.credit(times, over)
 
     @rule(share=st.sampled_from([None, 1.0, 0.01, 0.0]))
-    @precondition(lambda self: len(self.standings) < 6)
+    @precondition(lambda self: len(self.statuses) < 6)
     def add(self, share):
-        arm = f"arm {len(self.standings)}"
+        arm = f"arm {len(self.statuses)}"
         if share is None and self.common_cost is None:
             with refused(self.bandit, InvalidValue, "max_cost must have an entry for every arm"):
                 self.bandit.add(arm)
             return
         most = self.common_cost if share is None else share * self.scale
         self.bandit.add(arm, None if share is None else most)
-        self.max_costs[arm], self.standings[arm] = most, "active"
+        self.max_costs[arm], self.statuses[arm] = most, "active"
 
     @rule(which=st.integers(0, 5), how=st.sampled_from(["pause", "pause", "resume", "resume", "retire"]))
-    def stand(self, which, how):
-        arm = sorted(self.standings)[which % len(self.standings)]
-        if self.standings[arm] == "retired":
+    def set_status(self, which, how):
+        arm = sorted(self.statuses)[which % len(self.statuses)]
+        if self.statuses[arm] == "retired":
             with refused(self.bandit, UnknownName, "arm must be one of"):
                 getattr(self.bandit, how)(arm)
         else:
             getattr(self.bandit, how)(arm)
-            self.standings[arm] = {"pause": "paused", "resume": "active", "retire": "retired"}[how]
+            self.statuses[arm] = {"pause": "paused", "resume": "active", "retire": "retired"}[how]
 
     # What may go wrong.
 
@@ -315,8 +315,8 @@ class Life(RuleBasedStateMachine):
         bandit, books = self.bandit, self.books
         assert bandit.rounds == books.rounds
         assert bandit.pending == books.pending
-        assert bandit.expired == books.lapsed
-        assert bandit.arms == self.standings
+        assert bandit.expired == books.expired_pulls
+        assert bandit.arms == self.statuses
 
     @invariant()
     def what_was_told_is_known(self):

@@ -7,12 +7,12 @@ import numpy as np
 import play
 import pytest
 
-from paceline.distributions import Bernoulli, Beta
 from paceline.policies.one_phase import OnePhase
 from paceline.policies.policy import GUARD
 from paceline.policies.primal_dual import MIX, ROUND_ROBIN, PrimalDual
 from paceline.policies.ucb_simplex import UCBSimplex
-from paceline.problem import Problem
+from paceline.problems.distributions import Bernoulli, Beta
+from paceline.problems.problem import Problem
 
 ROUNDS = 4000
 PROBLEMS = {

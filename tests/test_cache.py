@@ -12,7 +12,7 @@ import pytest
 
 import paceline
 from paceline.policies.uniform import Uniform
-from paceline.problem import Problem
+from paceline.problems.problem import Problem
 
 # Plays the policy whose class is named on the command line as module and name; prints what came of it.
 PLAY = """
@@ -20,9 +20,9 @@ import importlib, json, sys
 from pathlib import Path
 import paceline
 from paceline.engine import engine_for
-from paceline.outcomes import world_of
+from paceline.worlds.stationary import world_of
 from paceline.policies.policy import Setting
-from paceline.problem import Problem
+from paceline.problems.problem import Problem
 
 module, name = sys.argv[1:]
 policy = getattr(importlib.import_module(module), name)()
@@ -41,7 +41,7 @@ print(json.dumps({
 UNIFORM = ("paceline.policies.uniform", "Uniform")
 
 MY_HELPER = """
-from paceline.jit import kernel
+from paceline.kernels.jit import kernel
 
 
 @kernel
@@ -97,7 +97,7 @@ def cache(tmp_path):
     return folder
 
 
-def played(site, cache, policy=UNIFORM, **environment):
+def play_trials(site, cache, policy=UNIFORM, **environment):
     """What a new process makes of the package in that folder, with that cache."""
     # No .pyc files: Python takes them for fresh when an edit within the same second leaves the size as it was.
     settings = {"PYTHONPATH": str(site), "NUMBA_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -125,9 +125,9 @@ def files_in(folder):
 
 
 def test_an_unchanged_second_run_compiles_nothing(site, cache):
-    first = played(site, cache)
+    first = play_trials(site, cache)
     files = files_in(cache)
-    second = played(site, cache)
+    second = play_trials(site, cache)
     assert (first["from cache"], first["compiled"]) == (0, 1)
     assert (second["from cache"], second["compiled"]) == (1, 0)
     assert second["numbers"] == first["numbers"]
@@ -143,10 +143,10 @@ EDITS = [
 
 
 def test_an_edit_in_any_file_is_noticed(site, cache):
-    numbers = [played(site, cache)["numbers"]]
+    numbers = [play_trials(site, cache)["numbers"]]
     for file, old, new in EDITS:
         edit(site / "paceline" / file, old, new)
-        edited = played(site, cache)
+        edited = play_trials(site, cache)
         assert edited["compiled"] == 1
         assert edited["numbers"] not in numbers
         numbers.append(edited["numbers"])
@@ -156,7 +156,7 @@ def test_works_without_a_folder_to_write_to(site, tmp_path):
     a_file = tmp_path / "file"
     a_file.touch()
     # Below a file no folder can be made, not even by root; the class name keeps numba from looking elsewhere.
-    nowhere = played(site, a_file / "cache", NUMBA_CACHE_LOCATOR_CLASSES="UserProvidedCacheLocator")
+    nowhere = play_trials(site, a_file / "cache", NUMBA_CACHE_LOCATOR_CLASSES="UserProvidedCacheLocator")
     assert nowhere["from cache"] == 0
     assert not list(tmp_path.rglob("*.nbi"))
     game = play.begin(Uniform(), Problem.beta([0.3, 0.9], [0.2, 0.6], budget=0.5), seed=1, stream=0)
@@ -178,16 +178,16 @@ def pulls(result):
 
 
 def test_a_policy_of_the_user_is_cached(users_site, cache):
-    first, second = played(users_site, cache, MINE), played(users_site, cache, MINE)
+    first, second = play_trials(users_site, cache, MINE), play_trials(users_site, cache, MINE)
     assert pulls(first) == [max(pulls(first)), 0]
     assert second == {**first, "from cache": 1, "compiled": 0}
 
 
 @pytest.mark.parametrize(("file", "line"), [("my_policy.py", "pick(params)"), ("my_helper.py", "params.favourite")])
 def test_an_edit_of_a_policy_of_the_user_is_noticed(users_site, cache, file, line):
-    before = played(users_site, cache, MINE)
+    before = play_trials(users_site, cache, MINE)
     edit(users_site / file, f"{line} + 0", f"{line} + 1")
-    after = played(users_site, cache, MINE)
+    after = play_trials(users_site, cache, MINE)
     assert pulls(before)[1] == 0
     assert pulls(after)[0] == 0
     assert pulls(after)[1] > 0

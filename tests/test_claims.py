@@ -5,13 +5,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from paceline.lab import claims
-from paceline.lab.claims import CLAIMS, OPS, OPS_TWO, PDS, SUAK, SUAK_FEWEST, USS, USS_FIVE, crossing, growth
-from paceline.lab.paper import eight_arms
-from paceline.lab.results import Run
-from paceline.lab.totals import Totals
+from paceline.paper import claims, eight_arms
+from paceline.paper.claims import CLAIMS, OPS, OPS_TWO, PDS, SUAK, SUAK_FEWEST, USS, USS_FIVE, crossing, growth
 from paceline.policies import suak
 from paceline.policies.policy import NO_MEMORY
+from paceline.simulation.results import Run
+from paceline.simulation.totals import Totals
 
 PROBLEM = eight_arms()  # rate 0.5
 LAST = 2_500_000

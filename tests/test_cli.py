@@ -12,7 +12,7 @@ from interrupt import interrupted
 
 import paceline
 from paceline import cli
-from paceline.lab.claims import CLAIMS
+from paceline.paper.claims import CLAIMS
 from paceline.policies import POLICIES
 
 SCRIPT = Path(sysconfig.get_path("scripts")) / "paceline"
@@ -81,7 +81,7 @@ sys.exit(", ".join({{"numba", "numpy", "matplotlib"}} & set(sys.modules)))
 
 def test_module_is_the_same_as_the_script():
     done = subprocess.run(
-        [sys.executable, "-m", "paceline.cli", "--version"], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "paceline", "--version"], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (0, succeeded("--version"))
 
@@ -349,9 +349,8 @@ def test_wrong_input_is_one_line(case, folder):
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
-        ([], "COMMAND"),
         (["reproduc"], "reproduc"),
-        (["--no-such-option"], "required"),
+        (["--no-such-option"], "no-such-option"),
         (["solve", "--budget", "much"], "much"),
         (["solve", "--rewards"], "--rewards"),
         (["reproduce", "--figure", "3"], "--figure"),
@@ -403,3 +402,9 @@ def test_reader_that_has_gone_is_no_error(arguments):
     finally:
         os.close(writing)
     assert done.stderr == ""
+
+
+def test_the_bare_command_shows_its_help(tmp_path):
+    done = call(cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: paceline")

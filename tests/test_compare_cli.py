@@ -10,7 +10,7 @@ import pytest
 
 import paceline as pl
 from paceline.cli.compare import policies_of
-from paceline.lab.arena import Arena
+from paceline.experiments.arena import Arena
 from paceline.policies import POLICIES
 
 SCRIPT = Path(sysconfig.get_path("scripts")) / "paceline"

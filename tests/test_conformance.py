@@ -12,14 +12,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from paceline.distributions import Constant
 from paceline.engine import engine_for
 from paceline.errors import UnknownParameter
-from paceline.guard import lowest_headroom, open_round, spent
-from paceline.jit import kernel
-from paceline.policies import POLICIES, named
+from paceline.kernels.budget import lowest_headroom, open_round, spent
+from paceline.kernels.jit import kernel
+from paceline.policies import POLICIES, make_policy
 from paceline.policies.policy import GUARD, SKIP
-from paceline.problem import Problem
+from paceline.problems.distributions import Constant
+from paceline.problems.problem import Problem
 
 PROBLEMS = {"wide gaps": play.WIDE_GAPS, "every kind": play.EVERY_KIND, "paper, 8 arms": play.EIGHT_ARMS}
 ROUNDS = 2000
@@ -35,14 +35,14 @@ every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLE
 @cache
 def late_state(name):
     """The state of a policy in its last phase; not to be changed."""
-    game = play.begin(named(name), play.WIDE_GAPS)
+    game = play.begin(make_policy(name), play.WIDE_GAPS)
     play.simulate(game, LATE)
     return game.state
 
 
 def resumed(name):
     """A game that goes on from the late state."""
-    return play.begin(named(name), play.WIDE_GAPS)._replace(state=copy.deepcopy(late_state(name)))
+    return play.begin(make_policy(name), play.WIDE_GAPS)._replace(state=copy.deepcopy(late_state(name)))
 
 
 def test_late_is_late_enough():
@@ -56,7 +56,7 @@ def test_late_is_late_enough():
 @every_policy
 @every_problem
 def test_simulation_equals_asking_and_telling(name, problem):
-    by_hand, at_once = play.begin(named(name), problem), play.begin(named(name), problem)
+    by_hand, at_once = play.begin(make_policy(name), problem), play.begin(make_policy(name), problem)
     play.ask_and_tell(by_hand, ROUNDS)
     play.simulate(at_once, ROUNDS)
     assert play.contents(by_hand.state) == play.contents(at_once.state)
@@ -74,7 +74,7 @@ def test_simulation_equals_asking_and_telling_late(name):
 @every_problem
 @copies
 def test_a_run_may_be_cut_in_half(name, problem, duplicate):
-    whole, halves = play.begin(named(name), problem), play.begin(named(name), problem)
+    whole, halves = play.begin(make_policy(name), problem), play.begin(make_policy(name), problem)
     play.simulate(whole, ROUNDS)
     play.simulate(halves, ROUNDS // 2)
     second = halves._replace(state=duplicate(halves.state))
@@ -91,12 +91,12 @@ def unable_to_choose(params, state):
 @every_policy
 @every_problem
 def test_replay_takes_in_a_log_without_choosing(name, problem):
-    live = play.begin(named(name), problem)
+    live = play.begin(make_policy(name), problem)
     log = play.ask_and_tell(live, ROUNDS)
     policy = POLICIES[name]
     mute = type(f"Mute{policy.__name__}", (policy,), {"choose": staticmethod(unable_to_choose)})
     for replayed_by in (policy, mute):
-        restarted = play.begin(named(name), problem)
+        restarted = play.begin(make_policy(name), problem)
         engine_for(replayed_by).replay(restarted.params, restarted.state, play.log_of(live, log))
         assert play.contents(restarted.state) == play.contents(live.state)
 
@@ -145,7 +145,7 @@ def test_a_copy_of_a_state_can_be_written_to(duplicate):
 @every_policy
 @every_problem
 def test_decisions_are_in_range_and_counted(name, problem):
-    game = play.begin(named(name), problem)
+    game = play.begin(make_policy(name), problem)
     log = play.ask_and_tell(game, ROUNDS)
     assert set(log.arm) <= {SKIP, *range(problem.arms + 1)}
     assert set(log.partner) <= {SKIP, *range(problem.arms + 1)}
@@ -170,7 +170,7 @@ def test_decisions_are_in_range_and_counted(name, problem):
 @every_problem
 def test_choosing_changes_nothing_but_the_scratch(name, problem):
     choose = kernel(POLICIES[name].choose)
-    games = [play.begin(named(name), problem)]
+    games = [play.begin(make_policy(name), problem)]
     if problem is play.WIDE_GAPS:
         games.append(resumed(name))
     chosen = 0
@@ -190,24 +190,24 @@ def test_choosing_changes_nothing_but_the_scratch(name, problem):
 def test_parameters_of_two_policies_are_not_confused():
     # numba looks up compiled code for a named tuple by its class name and fields. Two classes that are alike in both,
     # and are not one class, send every call of the second from Python down a path twenty times as slow.
-    kinds = {type(play.begin(named(name), play.THREE_ARMS).params) for name in POLICIES}
+    kinds = {type(play.begin(make_policy(name), play.THREE_ARMS).params) for name in POLICIES}
     assert len({(kind.__name__, kind._fields) for kind in kinds}) == len(kinds)
 
 
 @every_policy
 def test_is_a_value(name):
-    policy = named(name)
-    assert policy == named(name)
-    assert hash(policy) == hash(named(name))
+    policy = make_policy(name)
+    assert policy == make_policy(name)
+    assert hash(policy) == hash(make_policy(name))
     assert pickle.loads(pickle.dumps(policy)) == policy
     assert copy.deepcopy(policy) == policy
-    assert len({named(other) for other in POLICIES}) == len(POLICIES)
+    assert len({make_policy(other) for other in POLICIES}) == len(POLICIES)
 
 
 @every_policy
 def test_says_which_parameter_it_does_not_have(name):
     with pytest.raises(UnknownParameter, match=rf"^{name} takes .*; got nonsense=3$"):
-        named(name, nonsense=3)
+        make_policy(name, nonsense=3)
 
 
 # The promise.
@@ -231,7 +231,7 @@ def test_never_overspends_whatever_the_costs(name, budget, costs, rewards):
     problem = Problem(
         [Constant(0.5), Constant(0.9), Constant(0.1)], [Constant(0.1), Constant(1.0), Constant(0.3)], budget
     )
-    engine, params, state, _ = play.begin(named(name), problem)
+    engine, params, state, _ = play.begin(make_policy(name), problem)
     next_cost, next_reward = itertools.cycle(costs), itertools.cycle(rewards)
     rate, paid = Fraction(budget), Fraction(0)
     for t in range(1, 201):
@@ -248,8 +248,8 @@ def test_never_overspends_whatever_the_costs(name, budget, costs, rewards):
 
 @every_policy
 def test_never_overspends_against_one_who_watches_the_headroom(name):
-    # The dearest pull whenever it could break the promise, the cheapest otherwise, so that the headroom is often at 1.
-    engine, params, state, _ = play.begin(named(name), play.THREE_ARMS)
+    # The most expensive pull whenever it could break the promise, the cheapest otherwise, so that the headroom is often at 1.
+    engine, params, state, _ = play.begin(make_policy(name), play.THREE_ARMS)
     paid = 0
     for t in range(1, 3001):
         arm, event, partner = engine.ask(params, state)

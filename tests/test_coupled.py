@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from worlds import STANDARD_ERRORS, assert_distribution, pulls_of
 
-from paceline.distributions import Bernoulli, Beta, Empirical
-from paceline.problem import Problem
+from paceline.problems.distributions import Bernoulli, Beta, Empirical
+from paceline.problems.problem import Problem
 
 SIZE = 100_000
 KINDS_THAT_RISE = [Beta(0.3), Beta(0.6, 50.0), Beta(0.05), Beta(0.95), Beta(0.5, 1.0), Bernoulli(0.3)]

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from worlds import FALSE_ALARM, STANDARD_ERRORS, assert_distribution, pulls_of
 
-from paceline.distributions import Bernoulli, Beta, Constant, Empirical
-from paceline.draw import beta_below_one, block, decision_uniform, uniform
 from paceline.errors import InvalidValue
-from paceline.outcomes import cheng_constants, outcome, world_of
-from paceline.problem import Problem
+from paceline.kernels.random import beta_below_one, block, decision_uniform, uniform
+from paceline.problems.distributions import Bernoulli, Beta, Constant, Empirical
+from paceline.problems.problem import Problem
+from paceline.worlds.stationary import cheng_constants, outcome, world_of
 
 SIZE = 200_000
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from paceline import checks
-from paceline.distributions import Bernoulli, Beta, Constant, Empirical
 from paceline.errors import InvalidValue, PacelineError, UnknownName, UnknownParameter
-from paceline.policies import POLICIES, labelled, named
+from paceline.policies import POLICIES, label_policies, make_policy
 from paceline.policies.one_phase import OnePhase
 from paceline.policies.policy import Setting
 from paceline.policies.suak import SUAK
-from paceline.problem import Problem
+from paceline.problems.distributions import Bernoulli, Beta, Constant, Empirical
+from paceline.problems.problem import Problem
 
 NOT_NUMBERS = [True, np.True_, "0.5", None, [0.5], 1j, Decimal("0.5")]
 OUTSIDE = [-0.1, 1.4, math.nan, math.inf, -math.inf, np.float64("nan"), Fraction(3, 2), 10**300]
@@ -233,18 +233,18 @@ def test_a_problem_survives_its_table(problem):
 @pytest.mark.parametrize("name", ["", "SUAK", "thomson", "one_phase"])
 def test_unknown_policy(name):
     with refuses(UnknownName, "policy must be one of", *POLICIES, f"got {name!r}"):
-        named(name)
+        make_policy(name)
 
 
 def test_unknown_parameter():
     with refuses(UnknownParameter, "suak takes order, horizon; got sorting='first'"):
         SUAK(sorting="first")
     with refuses(UnknownParameter, "uniform takes no parameters; got a=3"):
-        named("uniform", a=3)
+        make_policy("uniform", a=3)
 
 
 BAD_PARAMETERS = [
-    ("suak", "order", "dearest", "order of suak must be one of first, fewest, cheapest, got 'dearest'"),
+    ("suak", "order", "most expensive", "order of suak must be one of first, fewest, cheapest, got 'most expensive'"),
     ("suak", "order", 1, "order of suak must be one of first, fewest, cheapest, got 1"),
     ("suak", "horizon", 0, "horizon of suak must be a whole number from 1"),
     ("suak", "horizon", 1e6, "horizon of suak must be a whole number from 1"),
@@ -263,47 +263,47 @@ BAD_PARAMETERS = [
 @pytest.mark.parametrize(("name", "parameter", "value", "message"), BAD_PARAMETERS)
 def test_bad_values_of_parameters(name, parameter, value, message):
     with refuses(InvalidValue, message):
-        named(name, **{parameter: value})
+        make_policy(name, **{parameter: value})
 
 
 @pytest.mark.parametrize("name", ["one-phase", "primal-dual"])
 def test_a_horizon_that_nobody_gave(name):
     with refuses(InvalidValue, f"{name} must be given a horizon", "got none"):
-        named(name).params(Setting(arms=2, budget=0.5))
+        make_policy(name).params(Setting(arms=2, budget=0.5))
 
 
 def test_an_oracle_without_the_truth():
     with refuses(InvalidValue, "oracle must be given the true problem", "got none"):
-        named("oracle").params(Setting(arms=2, budget=0.5, rounds=100))
+        make_policy("oracle").params(Setting(arms=2, budget=0.5, rounds=100))
 
 
 @pytest.mark.parametrize("policies", [[3], [None], [SUAK], {"label": 3}, [{"label": SUAK}]])
 def test_entries_that_are_no_policies(policies):
     with refuses(InvalidValue, "a policy must be a name or an object such as SUAK(), got"):
-        labelled(policies)
+        label_policies(policies)
 
 
 @pytest.mark.parametrize("policies", [3, None, SUAK])
 def test_something_else_than_policies(policies):
     with refuses(InvalidValue, "polic", "got", repr(policies)):
-        labelled(policies)
+        label_policies(policies)
 
 
 @pytest.mark.parametrize("policies", [[], {}, ()])
 def test_no_policies(policies):
     with refuses(InvalidValue, "policies must name at least one policy, got none"):
-        labelled(policies)
+        label_policies(policies)
 
 
 @pytest.mark.parametrize("policies", [["suak", "suak"], [SUAK(), SUAK(order="fewest")], ["suak", {"suak": OnePhase()}]])
 def test_labels_that_are_equal(policies):
     with refuses(InvalidValue, "labels of policies must differ, got 'suak' twice"):
-        labelled(policies)
+        label_policies(policies)
 
 
 def test_labels_make_variants():
-    variants = labelled(["suak", {"two": OnePhase(a=2), "named": "uniform"}])
-    assert variants == {"suak": SUAK(), "two": OnePhase(a=2), "named": named("uniform")}
+    variants = label_policies(["suak", {"two": OnePhase(a=2), "named": "uniform"}])
+    assert variants == {"suak": SUAK(), "two": OnePhase(a=2), "named": make_policy("uniform")}
     assert list(variants) == ["suak", "two", "named"]
 
 

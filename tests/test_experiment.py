@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from studies import SMALL, experiment
 
 import paceline as pl
-from paceline.lab import problems
-from paceline.lab.run import run_trial
+from paceline.experiments.experiment import BLOCK_ROUNDS
 from paceline.policies import POLICIES as NAMED
 from paceline.policies.policy import Policy
-from paceline.study.experiment import BLOCK_ROUNDS
+from paceline.problems import families as problems
+from paceline.simulation.simulate import run_trial
 
 RATES = {"rewards": [0.3, 0.8], "costs": [0.2, 0.7]}
 ONE = {"rounds": 100, "trials": 2, "policies": ["uniform"]}
@@ -31,7 +31,7 @@ def problems_of(*tables: dict[str, object], folder: Path = Path()) -> dict[str, 
 
 def policies_of(**keys: object) -> dict[str, Policy]:
     read = experiment({"rounds": 100, "problem": [{"paper": "three-arms"}]}, **keys)
-    return {label: entrant.policy for label, entrant in read.policies.items()}
+    return {label: spec.policy for label, spec in read.policies.items()}
 
 
 # Problems.

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from paceline.checks import MOST_ROUNDS
-from paceline.guard import (
+from paceline.kernels.budget import (
     UNITS,
     close_round,
     line_units,
@@ -19,7 +19,7 @@ from paceline.guard import (
     spent,
     units_for,
 )
-from paceline.jit import kernel
+from paceline.kernels.jit import kernel
 
 UNIT = Fraction(1, UNITS)
 

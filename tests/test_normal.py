@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from paceline.draw import half_uniforms
-from paceline.jit import plain
-from paceline.normal import normal
+from paceline.kernels.jit import plain
+from paceline.kernels.normal import normal
+from paceline.kernels.random import half_uniforms
 
 quantile = plain(normal)
 

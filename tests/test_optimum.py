@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paceline.jit import plain
-from paceline.optimum import best_mix, solve
+from paceline.kernels.hull import best_mix
+from paceline.kernels.jit import plain
+from paceline.problems.optimum import solve
 
 ROUNDING = 1e-12
 
@@ -99,7 +100,7 @@ def test_base_equals_that_of_enumeration(levels):
         found = solve(rewards, costs, budget)
         assert found.value == pytest.approx(float(expected.value), abs=ROUNDING)
         if levels is None:  # with ties several bases are as good
-            assert (found.base[0], found.base[-1]) == (expected.dear, expected.cheap)
+            assert (found.base[0], found.base[-1]) == (expected.expensive, expected.cheap)
 
 
 unit = st.floats(0, 1) | st.sampled_from([0.0, 1.0, 0.5, 0.25, 0.1, 0.3, 1 - 2**-53, 0.5 + 2**-53])
@@ -131,7 +132,7 @@ def test_compiled_equals_plain_on_random_problems(levels):
 DEGENERATE = {
     # name: (rewards, costs, budget), value, base, price, level, case
     "one arm, affordable": (([0.6], [0.2], 0.5), 0.6, (0,), 0.0, 0.6, 1),
-    "one arm, too dear": (([0.6], [0.8], 0.4), 0.3, (0, 1), 0.75, 0.0, 2),
+    "one arm, too expensive": (([0.6], [0.8], 0.4), 0.3, (0, 1), 0.75, 0.0, 2),
     "all costs above c": (([0.6, 0.9], [0.8, 0.9], 0.5), 0.5, (1, 2), 1.0, 0.0, 2),
     "all costs below c": (([0.6, 0.9], [0.1, 0.2], 0.5), 0.9, (1,), 0.0, 0.9, 1),
     "the whole budget": (([0.6, 0.9], [0.1, 1.0], 1.0), 0.9, (1,), 0.0, 0.9, 1),

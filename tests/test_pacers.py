@@ -9,8 +9,8 @@ import pytest
 from scipy.special import ndtri
 
 import paceline as pl
-from paceline.draw import DECISION, block
-from paceline.policies import named
+from paceline.kernels.random import DECISION, block
+from paceline.policies import make_policy
 from paceline.policies.policy import SKIP
 
 ROUNDS = 1500
@@ -79,8 +79,8 @@ def promising_means(t, rewards, costs, caution=1 / 3, *, budget):
     """Steps 1 and 2 of the optimistic pacer."""
     base = naive.by_enumeration([r.mean for r in rewards], [c.mean for c in costs], budget)
     means = [(r.mean, c.mean) for r, c in zip(rewards, costs, strict=True)] + [(0.0, 0.0)]
-    (dear_reward, dear_cost), (cheap_reward, cheap_cost) = means[base.dear], means[base.cheap]
-    price = 0.0 if base.dear == base.cheap else (dear_reward - cheap_reward) / (dear_cost - cheap_cost)
+    (expensive_reward, expensive_cost), (cheap_reward, cheap_cost) = means[base.expensive], means[base.cheap]
+    price = 0.0 if base.expensive == base.cheap else (expensive_reward - cheap_reward) / (expensive_cost - cheap_cost)
     high, low = [], []
     for r, c in zip(rewards, costs, strict=True):
         n, joint = len(r.seen), r.variance + price**2 * c.variance
@@ -103,21 +103,21 @@ def naive_decision(policy, clock, rewards, costs):
         else promising_means(clock.t, rewards, costs, budget=c)
     )
     base = naive.by_enumeration(*means, c)
-    if base.cheap in (base.dear, count):
-        return base.dear
+    if base.cheap in (base.expensive, count):
+        return base.expensive
     cost = costs[base.cheap]
     drift, buffer = c - cost.mean, 0.0
     if cost.seen and drift > 0:
         v = cost.variance + 0.25 / len(cost.seen)
         buffer = v / (2 * drift) * math.log(1 + clock.t * drift**2 / v)
-    return base.dear if clock.headroom >= 2 - c + buffer else base.cheap
+    return base.expensive if clock.headroom >= 2 - c + buffer else base.cheap
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("policy", ["thompson", "optimistic"])
 def test_decides_as_its_docstring_says(policy, name):
     problem = PROBLEMS[name]
-    game = play.begin(named(policy), problem)
+    game = play.begin(make_policy(policy), problem)
     rewards, costs = ([Outcomes() for _ in range(problem.arms)] for _ in range(2))
     decided = 0
     for _ in range(ROUNDS):

@@ -8,8 +8,9 @@ import pytest
 from matplotlib.figure import Figure
 
 import paceline as pl
-from paceline.lab import plot, reproduce
-from paceline.lab.claims import OURS
+from paceline.paper import reproduce
+from paceline.paper.claims import OURS
+from paceline.reports import figures
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -49,7 +50,7 @@ def test_a_panel_per_quantity_a_line_per_policy(results):
         "Spent",
         "Budget rate minus average cost",
     ]
-    for axes, quantity in zip(figure.axes[:6], tuple(plot.QUANTITIES)[:6], strict=True):
+    for axes, quantity in zip(figure.axes[:6], tuple(figures.QUANTITIES)[:6], strict=True):
         assert axes.get_xlabel() == "Round"
         assert [line.get_label() for line in axes.lines] == ["suak", "uniform"]
         for line, run in zip(axes.lines, results.values(), strict=True):
@@ -90,8 +91,8 @@ assert "matplotlib.pyplot" not in sys.modules, "pyplot came with plot"
 def test_figure_of_the_paper(tmp_path, monkeypatch):
     reproduction = reproduce.reproduce(1, rounds=400, trials=2)
     drawn: list[Figure] = []
-    save = plot.save
-    monkeypatch.setattr(plot, "save", lambda figure, path: (drawn.append(figure), save(figure, path)))
+    save = figures.save
+    monkeypatch.setattr(figures, "save", lambda figure, path: (drawn.append(figure), save(figure, path)))
     assert reproduce.draw(reproduction, tmp_path) == tmp_path / "figure1.png"
     assert (tmp_path / "figure1.png").read_bytes().startswith(PNG)
     (figure,) = drawn

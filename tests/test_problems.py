@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import paceline as pl
-from paceline.lab import problems
+from paceline.problems import families as problems
 
 ALLOWED = {kind: {1, 2, 3} for kind in problems.KINDS} | {"small-budget": {2}, "at-budget": {1, 3}}
 KINDS_AND_CASES = [(kind, case) for kind, cases in ALLOWED.items() for case in sorted(cases)]

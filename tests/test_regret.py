@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import paceline as pl
-from paceline.draw import decision_uniform
+from paceline.kernels.random import decision_uniform
 from paceline.policies import POLICIES
 from paceline.policies.policy import SKIP, Policy, learn_nothing
 

@@ -17,10 +17,10 @@ from play import THREE_ARMS, begin, contents, is_pull
 
 import paceline as pl
 from paceline.engine import engine_for
-from paceline.lab.logged import full_log, random_log, weighted_mean
-from paceline.lab.replayed import rounds_of
-from paceline.lab.sheet import sheet_of
-from paceline.policies import POLICIES, named
+from paceline.offline.data import read_log_table
+from paceline.offline.logs import full_log, random_log, weighted_mean
+from paceline.offline.replays import rounds_of
+from paceline.policies import POLICIES, make_policy
 from paceline.policies.policy import SKIP, Policy, Setting, learn_nothing
 
 PLAYABLE = [name for name in POLICIES if name != "oracle"]
@@ -60,7 +60,7 @@ FULL = {"rewards": {arm: f"r{arm}" for arm in range(3)}, "costs": {arm: f"c{arm}
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_table_is_played_as_by_hand(name):
     rewards, costs = beta_table(800)
-    by_hand, at_once = begin(named(name), THREE_ARMS), begin(named(name), THREE_ARMS)
+    by_hand, at_once = begin(make_policy(name), THREE_ARMS), begin(make_policy(name), THREE_ARMS)
     for row in range(800):
         arm, event, partner = by_hand.engine.ask(by_hand.params, by_hand.state)
         if is_pull(by_hand.state, arm):
@@ -95,7 +95,7 @@ def sifted_by_hand(engine, params, state, rows, most_rounds) -> list[Fraction]:
 def test_rows_are_sifted_as_by_hand(name, most_rounds):
     log = shown_at_random(1200)
     columns = log["arm"], log["reward"], log["cost"]
-    by_hand, at_once = begin(named(name), THREE_ARMS), begin(named(name), THREE_ARMS)
+    by_hand, at_once = begin(make_policy(name), THREE_ARMS), begin(make_policy(name), THREE_ARMS)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     costs = sifted_by_hand(by_hand.engine, by_hand.params, by_hand.state, rows, most_rounds)
     at_once.engine.sift(at_once.params, at_once.state, *columns, most_rounds)
@@ -153,7 +153,7 @@ def test_replay_of_a_random_log_is_the_loop_by_hand(name):
     arguments = {"propensity": "propensity", "max_cost": LARGEST, "max_reward": PRIZE, "repeats": 3, "seed": 7}
     found = pl.replay(log, name, budget=[3.0], **arguments)[name, 3.0]
     setting = Setting(3, 3.0 / 8.0, 600, max_costs=(0.5, 1.0, 1.0))
-    policy = named(name)
+    policy = make_policy(name)
     headrooms = []
     for stream in range(6):
         generator = np.random.default_rng([7, stream])
@@ -191,7 +191,7 @@ def test_replay_of_a_random_log_is_the_loop_by_hand(name):
 def test_replay_of_a_full_log_is_the_loop_by_hand(name):
     rewards, costs = beta_table(500)
     found = pl.replay(full_columns(rewards, costs), name, budget=0.4, seed=5, repeats=3, **FULL)[name, 0.4]
-    setting, policy = Setting(3, 0.4, 500), named(name)
+    setting, policy = Setting(3, 0.4, 500), make_policy(name)
     engine = engine_for(type(policy))
     for stream in range(4):
         at = np.arange(500) if stream == 0 else np.random.default_rng([5, stream]).integers(500, size=500)
@@ -313,9 +313,9 @@ def test_mean_with_weights():
 
 
 def test_best_mix_and_best_arm_of_the_estimated_means():
-    log = {"arm": ["dear", "cheap"] * 50, "reward": [8.0, 2.0] * 50, "cost": [5.0, 1.0] * 50}
+    log = {"arm": ["expensive", "cheap"] * 50, "reward": [8.0, 2.0] * 50, "cost": [5.0, 1.0] * 50}
     found = pl.replay(log, budget=[2.0, 9.0], max_cost=5.0, max_reward=10.0, repeats=2)
-    # At 2 a quarter of the rounds can be dear: 0.25 * 8 + 0.75 * 2. One arm alone: min(8 * 2 / 5, 2).
+    # At 2 a quarter of the rounds can be expensive: 0.25 * 8 + 0.75 * 2. One arm alone: min(8 * 2 / 5, 2).
     assert found["thompson", 2.0].optimum == pytest.approx(3.5)
     assert found["thompson", 2.0].single == pytest.approx(3.2)
     assert found["thompson", 9.0].optimum == found["thompson", 9.0].single == pytest.approx(8.0)
@@ -712,10 +712,10 @@ def test_nothing_of_a_log_is_changed():
 def test_thinning_leaves_every_arm_the_same_chance():
     """40,000 rows with shares 0.7, 0.2, 0.1: about 4,000 of each arm stay, within 4.9 standard errors (1 in 10^6)."""
     log = random_log(
-        sheet_of(shown_at_random(40_000, share=(0.7, 0.2, 0.1))), "arm", "reward", "cost", "propensity", 1, 1
+        read_log_table(shown_at_random(40_000, share=(0.7, 0.2, 0.1))), "arm", "reward", "cost", "propensity", 1, 1
     )
     for again in (False, True):
-        kept = log.drawn(np.random.default_rng(3), again)
+        kept = log.resample(np.random.default_rng(3), again)
         counts = np.bincount(kept.shown, minlength=3)
         assert (abs(counts - 4000) < 4.9 * math.sqrt(2 * 4000)).all()
         assert len(set(kept.rewards)) == kept.shown.size if not again else len(set(kept.rewards)) < kept.shown.size
@@ -723,9 +723,9 @@ def test_thinning_leaves_every_arm_the_same_chance():
 
 def test_a_full_log_keeps_its_rows_together():
     rewards, costs = beta_table(50)
-    log = full_log(sheet_of(full_columns(rewards, costs)), FULL["rewards"], FULL["costs"], 1.0, 1.0)
-    assert log.drawn(np.random.default_rng(0), again=False) is log
-    again = log.drawn(np.random.default_rng(0), again=True)
+    log = full_log(read_log_table(full_columns(rewards, costs)), FULL["rewards"], FULL["costs"], 1.0, 1.0)
+    assert log.resample(np.random.default_rng(0), again=False) is log
+    again = log.resample(np.random.default_rng(0), again=True)
     rows = {(*reward, *cost) for reward, cost in zip(rewards.tolist(), costs.tolist(), strict=True)}
     drawn = [(*reward, *cost) for reward, cost in zip(again.rewards.tolist(), again.costs.tolist(), strict=True)]
     assert len(drawn) == 50

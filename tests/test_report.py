@@ -19,12 +19,12 @@ from scipy.optimize import linprog
 
 import paceline as pl
 from paceline.cli import main
-from paceline.lab.bootstrap import mean_difference
-from paceline.lab.plot import look
-from paceline.study import report
-from paceline.study.reading import study_in
-from paceline.study.report import write_report
-from paceline.study.sweeps import policy_axes, problem_axes, problem_sweep
+from paceline.experiments import report
+from paceline.experiments.reading import read_study
+from paceline.experiments.report import write_report
+from paceline.experiments.sweeps import policy_axes, problem_axes, problem_sweep
+from paceline.reports.figures import look
+from paceline.statistics import mean_difference
 
 NASTY = 'a<b> & "50 %" of $c_1$ #2 {x} ~^\\'
 ONE_ARM = "one <arm> & one_more"
@@ -410,7 +410,7 @@ def overspent(group):
 def test_overspending_is_shouted(study, tmp_path, monkeypatch):
     monkeypatch.setattr(report, "MOST_DRAWN", 0)
     folder = edited(study, tmp_path / "run", overspent)
-    write_report(study_in(folder))
+    write_report(read_study(folder))
     page = (folder / "report.html").read_text(encoding="utf-8")
     (alarm,) = re.findall(r'<p class="alarm" role="alert">(.*?)</p>', page)
     assert "OVERSPENT: the budget line was broken in 2 runs of 18" in alarm

@@ -6,7 +6,7 @@ import browser
 import pytest
 
 import paceline as pl
-from paceline.study.report import write_report
+from paceline.experiments.report import write_report
 
 if browser.BROWSER is None:
     pytest.skip(

@@ -15,9 +15,9 @@ import pytest
 from interrupt import interrupted
 
 import paceline as pl
-from paceline.lab import run as lab_run
 from paceline.policies import POLICIES
 from paceline.policies.policy import Policy, learn_nothing
+from paceline.simulation import simulate as lab_run
 
 THREE_ARMS = pl.paper.three_arms()
 CURVES = ("regret", "pseudo_regret", "steady_regret", "skips", "idle", "spent")
@@ -434,7 +434,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import paceline as pl
-from paceline.lab import run
+from paceline.simulation import simulate as run
 
 
 class InterruptedPool(ThreadPoolExecutor):

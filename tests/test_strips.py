@@ -9,9 +9,9 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from paceline.distributions import Beta
-from paceline.jit import plain
-from paceline.strips import LEFT, STRIPS, SURE, TOP, WIDTH, beta_density, height, strip_sample, strips_of
+from paceline.kernels.beta import LEFT, STRIPS, SURE, TOP, WIDTH, beta_density, height, strip_sample, strips_of
+from paceline.kernels.jit import plain
+from paceline.problems.distributions import Beta
 
 ROUNDING = 1e-9
 # Where along a strip the density is looked at; the edges are among them.
@@ -101,10 +101,10 @@ def test_a_draw_reads_its_own_part_of_a_common_table():
 TABLE_OF_ANY_CONCENTRATION = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-from paceline.distributions import Beta
+from paceline.problems.distributions import Beta
 from paceline.errors import InvalidValue
-from paceline.outcomes import world_of
-from paceline.problem import Problem
+from paceline.worlds.stationary import world_of
+from paceline.problems.problem import Problem
 try:
     beta = Beta(0.3, float(sys.argv[1]))
 except InvalidValue:

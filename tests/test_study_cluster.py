@@ -16,7 +16,7 @@ from studies import EIGHT_ARMS, PAPERS_POLICIES, SMALL, after_writes, experiment
 from test_simulate import all_bits
 
 import paceline as pl
-from paceline.study import run as study_run
+from paceline.experiments import runner as study_run
 
 WORKERS = 4
 HALF = 20  # of the 40 tasks of EIGHT_ARMS
@@ -86,7 +86,7 @@ def test_window_of_tasks_in_flight_is_kept(address, tmp_path, monkeypatch):
     most = Counter()
     submitted = study_run.Hands.submitted
 
-    def counted(hands, task):
+    def in_words(hands, task):
         most["flying"] = max(most["flying"], len(hands.flying) + 1)
         return submitted(hands, task)
 

@@ -16,13 +16,13 @@ from test_cli import call
 
 import paceline as pl
 from paceline import cli
-from paceline.study import folder as study_folder
+from paceline.experiments import folder as study_folder
 
 GOOD = 'rounds = 300\ntrials = 4\nblock = 1\npolicies = ["uniform"]\n[[problem]]\npaper = "three-arms"\n'
 LOGS = {
     "good.csv": "arm,reward,cost\na,0.5,0.2\nb,0.6,0.4\n",
     "bad.csv": "arm,reward,cost\na,0.5,0.2\n\nb,much,0.4\nb,nan,0.4\n",
-    "dear.csv": "arm,reward,cost\na,0.5,0.2\nb,0.6,1.5\n",
+    "expensive.csv": "arm,reward,cost\na,0.5,0.2\nb,0.6,1.5\n",
     "ragged.csv": "arm,reward,cost\na,0.5,0.2\nb,0.6\n",
     "empty.csv": "",
     "heading.csv": "arm,reward,cost\n",
@@ -133,7 +133,10 @@ FILES: dict[str, tuple[str, tuple[str, ...]]] = {
         problem('csv = "bad.csv"\nbudget = 0.5'),
         ("problem 1", "bad.csv", "reward", "row 2 (line 4) has 'much', row 3 (line 5) has 'nan'"),
     ),
-    "cost above the largest": (problem('csv = "dear.csv"\nbudget = 0.5'), ("dear.csv", "row 2 (line 3) has 1.5")),
+    "cost above the largest": (
+        problem('csv = "expensive.csv"\nbudget = 0.5'),
+        ("expensive.csv", "row 2 (line 3) has 1.5"),
+    ),
     "ragged row": (problem('csv = "ragged.csv"\nbudget = 0.5'), ("ragged.csv", "3 fields", "row 2 (line 3) has 2")),
     "empty csv": (problem('csv = "empty.csv"\nbudget = 0.5'), ("empty.csv", "column 'arm'")),
     "csv without a row": (problem('csv = "heading.csv"\nbudget = 0.5'), ("heading.csv", "at least one row")),
@@ -228,18 +231,18 @@ def other_experiment(folder: Path) -> None:
 
 
 def unfinished_other(folder: Path) -> None:
-    begun(folder, experiment(SMALL))
+    begin_journal(folder, experiment(SMALL))
 
 
-def begun(folder: Path, what: pl.Experiment) -> None:
+def begin_journal(folder: Path, what: pl.Experiment) -> None:
     """A run that got no further than its beginning."""
-    with study_folder.opened(folder, what):
+    with study_folder.open_folder(folder, what):
         pass
 
 
 def edited(folder: Path, **changes: object) -> None:
     """A run of the good experiment, begun, with another manifest."""
-    begun(folder, pl.Experiment.read("good.toml"))
+    begin_journal(folder, pl.Experiment.read("good.toml"))
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8")) | changes
     (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
 
@@ -253,7 +256,7 @@ def other_format(folder: Path) -> None:
 
 
 def torn_manifest(folder: Path) -> None:
-    begun(folder, pl.Experiment.read("good.toml"))
+    begin_journal(folder, pl.Experiment.read("good.toml"))
     whole = (folder / "manifest.json").read_bytes()
     (folder / "manifest.json").write_bytes(whole[: len(whole) // 2])
 
@@ -274,7 +277,7 @@ def file_in_its_place(folder: Path) -> None:
 
 def torn_part(folder: Path) -> None:
     """As after a failure of the disk: the system promises whole files only while it runs."""
-    begun(folder, pl.Experiment.read("good.toml"))
+    begin_journal(folder, pl.Experiment.read("good.toml"))
     (folder / "parts").mkdir(exist_ok=True)
     for task in pl.Experiment.read("good.toml").tasks():
         (folder / "parts" / f"{task.name}.parquet").write_bytes(b"PAR1 torn")
@@ -336,7 +339,7 @@ def test_finished_run_of_other_kernels_is_still_read(here):
 
 
 def test_study_of_a_folder_without_a_finished_run_is_refused(here):
-    begun(Path("out"), pl.Experiment.read("good.toml"))
+    begin_journal(Path("out"), pl.Experiment.read("good.toml"))
     for folder, words in ((Path("out"), "must hold a finished run"), (here, "must be the folder of a run")):
         with pytest.raises(pl.UnreadableFile, match=words):
             pl.Study.open(folder)
@@ -345,8 +348,8 @@ def test_study_of_a_folder_without_a_finished_run_is_refused(here):
 HOLDER = """
 import sys
 from studies import SMALL, experiment
-from paceline.study.folder import opened
-with opened(sys.argv[1], experiment(SMALL)):
+from paceline.experiments.folder import open_folder
+with open_folder(sys.argv[1], experiment(SMALL)):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -424,7 +427,7 @@ NOBODY = {
 
 @pytest.mark.parametrize("case", NOBODY)
 def test_cluster_that_is_not_there_is_one_line(case, here, capsys, monkeypatch):
-    monkeypatch.setattr("paceline.study.engines.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("paceline.experiments.executors.CONNECT_SECONDS", 1)
     address, words = NOBODY[case]
     start = time.monotonic()
     line = refused(capsys, "good.toml", "--out", "out", "--dask", address)[-1]

@@ -22,11 +22,10 @@ from test_simulate import all_bits, bits
 
 import paceline as pl
 from paceline import cli
-from paceline.jit import package_digest
-from paceline.lab.run import Trial, checkpoint_rounds, run_trial
-from paceline.lab.totals import Totals
-from paceline.study import engines
-from paceline.study import run as study_run
+from paceline.experiments import runner as study_run
+from paceline.kernels.jit import package_digest
+from paceline.simulation.simulate import Trial, checkpoint_rounds, run_trial
+from paceline.simulation.totals import Totals
 
 TASKS = len(experiment(EIGHT_ARMS).tasks())
 
@@ -373,7 +372,7 @@ import json, sys, tempfile
 from pathlib import Path
 from studies import SMALL, experiment
 import paceline as pl
-from paceline.study.folder import RunFolder
+from paceline.experiments.folder import RunFolder
 
 put_together = RunFolder.finish
 peaks = []

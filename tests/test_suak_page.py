@@ -8,7 +8,7 @@ import play
 import pytest
 
 from paceline.policies.suak import ORDERS, SUAK
-from paceline.problem import Problem
+from paceline.problems.problem import Problem
 
 # Rounds are chosen so that phase 1 ends well before the last; only the paper's 8 arms would need 290,000 for that.
 PROBLEMS = {

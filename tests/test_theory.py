@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize, special, stats
 
 import paceline as pl
-from paceline.lab import divergence as kl
-from paceline.lab.theory import least_divergence, smallest_base_gaps
+from paceline.problems import divergence as kl
+from paceline.problems.theory import least_divergence, smallest_base_gaps
 
 means = st.floats(0.02, 0.98)
 
@@ -147,8 +147,8 @@ def test_twins_of_the_best_arms_change_nothing(make):
     """Twins lose nothing, so nothing need be learned of them; their computed gaps are of the order of 1e-17."""
     checked = 0
     for seed in range(40):
-        cheap, dear, low, high = np.random.default_rng(seed).uniform([0.1, 0.6, 0.1, 0.6], [0.4, 0.9, 0.4, 0.9])
-        twins = make([low, high, high, low], [cheap, dear, dear, cheap], budget=0.5)
+        cheap, expensive, low, high = np.random.default_rng(seed).uniform([0.1, 0.6, 0.1, 0.6], [0.4, 0.9, 0.4, 0.9])
+        twins = make([low, high, high, low], [cheap, expensive, expensive, cheap], budget=0.5)
         if twins.optimum.case == 3:  # otherwise the cheap twins are worse than sitting out, and that must be learned
             assert pl.theory.limit(twins, 1000) == 0
             checked += 1
@@ -183,7 +183,11 @@ def naive_base_gaps(problem: pl.Problem) -> list[float]:
     best = max(base.value for base in bases)
     return [
         min(
-            (float(best - base.value) for base in bases if arm in base[1:3] and {base.dear, base.cheap} != optimal),
+            (
+                float(best - base.value)
+                for base in bases
+                if arm in base[1:3] and {base.expensive, base.cheap} != optimal
+            ),
             default=math.inf,
         )
         for arm in range(problem.arms)
@@ -221,8 +225,8 @@ def test_every_term_of_the_papers_bound(problem):
 
     # The lemmas.
     assert found.classification_pulls == pytest.approx([96 * log_t / delta[i] ** 2 for i in arms])
-    dear = [problem.costs[i].mean > c for i in arms]
-    skips = [104 * log_t / (c * delta[i]) + 1 if dear[i] else 0 for i in arms]
+    expensive = [problem.costs[i].mean > c for i in arms]
+    skips = [104 * log_t / (c * delta[i]) + 1 if expensive[i] else 0 for i in arms]
     assert found.classification_skips == pytest.approx(skips)
     assert found.guard_skips == pytest.approx(3 * math.pi**2 / least**2)
     assert found.unspent == pytest.approx(41 * log_t / least**2)
@@ -257,7 +261,7 @@ def test_an_arm_that_is_only_in_the_optimal_base_costs_nothing():
 # The bound against what SUAK does. With costs so far from the budget it is not trivial: below the rounds played.
 
 WIDE = {
-    "two dear, one cheap": pl.Problem.beta([0.1, 0.9, 0.5], [0.05, 0.98, 0.95], budget=0.5),
+    "two expensive, one cheap": pl.Problem.beta([0.1, 0.9, 0.5], [0.05, 0.98, 0.95], budget=0.5),
     "best arm affordable": pl.Problem.beta([0.9, 0.3, 0.4], [0.05, 0.1, 0.97], budget=0.55),
     "arm and null": pl.Problem.bernoulli([0.9, 0.5], [0.95, 0.9], budget=0.4),
     "binary": pl.Problem.bernoulli([0.3, 0.8], [0.05, 0.95], budget=0.5),

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy import stats
 
-from paceline.jit import kernel
-from paceline.outcomes import outcome, world_of
-from paceline.problem import Problem
+from paceline.kernels.jit import kernel
+from paceline.problems.problem import Problem
+from paceline.worlds.stationary import outcome, world_of
 
 FALSE_ALARM = 1e-9  # of each statistical test that uses it, if its seed were random
 STANDARD_ERRORS = stats.norm.isf(FALSE_ALARM / 2)

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paceline.estimates import observe
-from paceline.guard import close_round, covers, open_round, reserve, settle, units_for
-from paceline.jit import bind, graft, kernel
-from paceline.outcomes import World, outcome
+from paceline.kernels.budget import close_round, covers, open_round, reserve, settle, units_for
+from paceline.kernels.estimates import observe
+from paceline.kernels.jit import bind, graft, kernel
 from paceline.policies.policy import GUARD, SKIP, Policy, State
+from paceline.worlds.stationary import World, outcome
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.engine import ask, parts_of, take_in
-from paceline.estimates import Estimates
-from paceline.guard import Limits
-from paceline.jit import bind, direct, kernel, plain
+from paceline.kernels.budget import Limits
+from paceline.kernels.estimates import Estimates
+from paceline.kernels.jit import bind, direct, kernel, plain
 from paceline.policies.policy import Policy, Scratch, Setting, State
 
 Ints = npt.NDArray[np.int64]

@@ -20,7 +20,7 @@ def parser() -> argparse.ArgumentParser:
         "never above the budget line.",
     )
     top.add_argument("--version", action="version", version=f"paceline {__version__}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND")
     for command in COMMANDS:
         name = command.__name__.rpartition(".")[2]
         sub = commands.add_parser(
@@ -40,7 +40,11 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")  # a terminal without Greek letters gets a question mark, not a crash
     try:
         try:
-            options = parser().parse_args(arguments)
+            top = parser()
+            options = top.parse_args(arguments)
+            if "run" not in options:
+                top.print_help()
+                return 0
             code: int | None = options.run(options)
         finally:
             sys.stdout.flush()

@@ -61,9 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Compare, draw, report."""
-    from paceline.lab import problems
-    from paceline.lab.arena import check_scale, compare
-    from paceline.lab.comparison import write_report
+    from paceline.experiments.arena import check_scale, compare
+    from paceline.experiments.comparison import write_report
+    from paceline.problems import families as problems
 
     if options.list:
         for name, says in problems.KINDS.items():
@@ -89,16 +89,16 @@ def run(options: argparse.Namespace) -> None:
 
 def policies_of(text: str | None) -> "dict[str, Policy]":
     """The policies in "suak,one-phase:a=2", by the text of each; without a text the default ones."""
-    from paceline.policies import labelled
+    from paceline.policies import label_policies
 
     entries = POLICIES if text is None else text.split(",")
-    return labelled([{entry: policy_of(entry)} for entry in (entry.strip() for entry in entries)])
+    return label_policies([{entry: policy_of(entry)} for entry in (entry.strip() for entry in entries)])
 
 
 def policy_of(entry: str) -> "Policy":
     """The policy in "name" or "name:parameter=value:parameter=value"; a value that is no number is a word."""
     from paceline.errors import InvalidValue
-    from paceline.policies import named
+    from paceline.policies import make_policy
 
     name, *settings = entry.split(":")
     parameters: dict[str, object] = {}
@@ -107,7 +107,7 @@ def policy_of(entry: str) -> "Policy":
         if not (parameter and value):
             raise InvalidValue(f"a parameter of {name} must be given as in {name}:name=value, got {setting!r}")
         parameters[parameter] = number_or_word(value)
-    return named(name, **parameters)
+    return make_policy(name, **parameters)
 
 
 def number_or_word(text: str) -> int | float | str:

@@ -23,9 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read both, compare, say; the exit code."""
-    from paceline.study.diff import difference_of
-    from paceline.study.reading import study_in
+    from paceline.experiments.diff import compare_studies
+    from paceline.experiments.reading import read_study
 
-    found = difference_of(study_in(options.first), study_in(options.second))
+    found = compare_studies(read_study(options.first), read_study(options.second))
     print(found)
     return 0 if found.identical else 1

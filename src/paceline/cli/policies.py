@@ -15,10 +15,10 @@ def run(options: argparse.Namespace) -> None:
     """List, or describe one."""
     import inspect
 
-    from paceline.policies import POLICIES, named
+    from paceline.policies import POLICIES, make_policy
 
     if options.name is not None:
-        policy = type(named(options.name))
+        policy = type(make_policy(options.name))
         print(f"{policy.name}\n\n{inspect.getdoc(policy)}")
         return
     for name, policy in POLICIES.items():

@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     import csv
 
     from paceline.cli.compare import number_or_word, policies_of
-    from paceline.lab.replay import replay
+    from paceline.offline.replay import replay
 
     as_is = ("arm", "reward", "cost", "propensity", "max_reward", "repeats", "seed")
     settings: dict[str, Any] = {

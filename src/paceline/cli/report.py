@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Read, draw, write."""
-    from paceline.study.reading import study_in
-    from paceline.study.report import write_report
+    from paceline.experiments.reading import read_study
+    from paceline.experiments.report import write_report
 
-    files = write_report(study_in(options.folder), options.out, options.reference)
+    files = write_report(read_study(options.folder), options.out, options.reference)
     print(f"Written to {files[0].parent}: {', '.join(path.name for path in files)}")

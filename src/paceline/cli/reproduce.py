@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run, draw, report."""
-    from paceline.lab import reproduce
-    from paceline.lab.claims import times_less
+    from paceline.paper import reproduce
+    from paceline.paper.claims import times_less
 
     reproduce.check_scale(options.rounds, options.trials, options.seed)
     options.out.mkdir(parents=True, exist_ok=True)

@@ -31,14 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Read, say, do."""
-    from paceline.study.experiment import Experiment
-    from paceline.study.folder import checked_folder
-    from paceline.study.run import run_experiment
-    from paceline.study.say import plan, summary
+    from paceline.experiments.experiment import Experiment
+    from paceline.experiments.folder import check_folder
+    from paceline.experiments.messages import plan, summary
+    from paceline.experiments.runner import run_experiment
 
     experiment = Experiment.read(options.experiment)
     out = options.out or options.experiment.with_suffix("")
-    checked_folder(out, experiment)
+    check_folder(out, experiment)
     print(plan(experiment, out, options.workers), file=sys.stderr)
     if options.dry_run:
         return

@@ -32,9 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Solve and print."""
     from paceline.errors import InvalidValue
-    from paceline.lab.table import Table
-    from paceline.lab.toml import read_problem
-    from paceline.problem import Problem
+    from paceline.problems.problem import Problem
+    from paceline.problems.toml import read_problem
+    from paceline.reports.tables import Table
 
     given = {name: getattr(options, name) for name in ("rewards", "costs", "budget")}
     missing = [f"--{name}" for name, value in given.items() if value is None]

@@ -11,13 +11,13 @@ from types import TracebackType
 
 from paceline import checks
 from paceline.errors import InvalidValue, PacelineError, UnknownName
-from paceline.live import document, recovery
+from paceline.live import recovery, snapshot
+from paceline.live.arms import ACTIVE, PAUSED, RETIRED
 from paceline.live.change import Change
-from paceline.live.config import new_config
+from paceline.live.config import make_config
 from paceline.live.decision import Decision
 from paceline.live.journal import Journal
 from paceline.live.ledger import Ledger
-from paceline.live.lineup import ACTIVE, PAUSED, RETIRED
 from paceline.live.view import View
 from paceline.policies import PolicyLike
 from paceline.policies.policy import GUARD, Policy
@@ -37,7 +37,7 @@ class Bandit(View):
     ``max_reward``  the largest possible reward of a pull.
     ``seed``        of the policy's own draws.
     ``scale``       the cost that counts as 1 to the policy: the largest ``max_cost`` (or the budget, if larger) unless
-                    room must be left for dearer arms to come.
+                    room must be left for more expensive arms to come.
     ``expires``     seconds after which a decision that is not settled expires, unless `ask` says otherwise.
     ``silence``     the reward that is meant when a decision expires with a cost but no reward, such as 0 for no click;
                     nothing is learned from it unless this is given.
@@ -82,10 +82,10 @@ class Bandit(View):
         clock: Callable[[], float] = time.time,
     ) -> None:
         check_snapshot_every(snapshot_every)
-        config = new_config(arms, budget, policy, max_cost, max_reward, scale, seed, remember, expires, silence)
+        config = make_config(arms, budget, policy, max_cost, max_reward, scale, seed, remember, expires, silence)
         self._start(Ledger(config), clock)
         if journal is not None:
-            self._keep(recovery.begun(journal, self._ledger, fsync), snapshot_every, 0)
+            self._keep(recovery.begin_journal(journal, self._ledger, fsync), snapshot_every, 0)
 
     def _start(self, ledger: Ledger, clock: Callable[[], float]) -> None:
         """The parts that every bandit has."""
@@ -123,7 +123,7 @@ class Bandit(View):
         every so many events bounds the time that this takes. ``policy`` is needed for a policy of your own only.
         """
         check_snapshot_every(snapshot_every)
-        found = recovery.reopened(path, policy, fsync)
+        found = recovery.reopen_journal(path, policy, fsync)
         bandit = cls.__new__(cls)
         bandit._start(found.ledger, clock)
         bandit._keep(found.journal, snapshot_every, found.snapshot_lines)
@@ -138,7 +138,7 @@ class Bandit(View):
     ) -> "Bandit":
         """The bandit that `save` wrote: the same future decisions, bit for bit. It has no journal."""
         bandit = cls.__new__(cls)
-        bandit._start(document.load(path, policy), clock)
+        bandit._start(snapshot.load(path, policy), clock)
         return bandit
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -146,7 +146,7 @@ class Bandit(View):
         with self._lock:
             self._change.check_books()
             try:
-                document.write_file(path, document.written(self._ledger))
+                snapshot.write_file(path, snapshot.describe_ledger(self._ledger))
             except OSError as error:
                 raise PacelineError(f"{path} must be a file to write to, but: {error.strerror or error}") from error
 
@@ -180,15 +180,15 @@ class Bandit(View):
     def _decision(self, slot: int, event: int, partner: int) -> Decision:
         """The answer for the round that has just begun."""
         ledger = self._ledger
-        lineup = ledger.lineup
-        text = lineup.policy.events[event]
+        arm_set = ledger.arm_set
+        text = arm_set.policy.events[event]
         if event != GUARD:
-            return Decision(ledger.rounds, lineup.name_at[slot], text, lineup.name_at[partner])
-        if not lineup.slots:
+            return Decision(ledger.rounds, arm_set.name_at[slot], text, arm_set.name_at[partner])
+        if not arm_set.slots:
             return Decision(ledger.rounds, None, NO_ARM_ACTIVE)
-        headroom = ledger.money.amount(int(lineup.clock.headroom_units))
-        refused = lineup.max_costs[partner] if partner >= 0 else min(lineup.max_costs[slot] for slot in lineup.slots)
-        return Decision(ledger.rounds, None, text, lineup.name_at[partner], headroom, refused)
+        headroom = ledger.currency.amount(int(arm_set.clock.headroom_units))
+        refused = arm_set.max_costs[partner] if partner >= 0 else min(arm_set.max_costs[slot] for slot in arm_set.slots)
+        return Decision(ledger.rounds, None, text, arm_set.name_at[partner], headroom, refused)
 
     def tell(self, id: int, reward: float | None = None, cost: float | None = None) -> None:
         """What a decision has brought: reward, cost, or one now and the other later.
@@ -196,7 +196,7 @@ class Bandit(View):
         Telling the same again changes nothing; other numbers are refused. The policy learns once both are known; the
         cost frees what was reserved beyond it at once.
         """
-        number = id if type(id) is int else checked_id(id)
+        number = id if type(id) is int else check_id(id)
         with self._lock:
             ledger = self._ledger
             if ledger.deadlines:
@@ -218,7 +218,7 @@ class Bandit(View):
         self._settle_without_outcome(id, "expire")
 
     def _settle_without_outcome(self, id: int, how: str) -> None:
-        number = checked_id(id)
+        number = check_id(id)
         with self._lock:
             self._expire_due()
             happen = self._ledger.cancel if how == "cancel" else self._ledger.expire
@@ -233,14 +233,14 @@ class Bandit(View):
             return
         now = self._now()
         while (number := ledger.due(now)) is not None:
-            name = ledger.lineup.names[ledger.open[number].slot]
+            name = ledger.arm_set.names[ledger.pending[number].slot]
             with self._change:
                 ledger.expire(number)
                 self._write(f'["expire",{number}]')
             LOG.info("decision %d (%s) expired: a cost that is not known is charged in full", number, name)
 
     def credit(self, amount: float, over: int = 0) -> None:
-        """Money comes in, besides the budget of each round: at once, or in equal parts ``over`` the rounds to come.
+        """Currency comes in, besides the budget of each round: at once, or in equal parts ``over`` the rounds to come.
 
         A policy takes all headroom as leave to spend. A weekly grant that should last the week is better credited over
         the rounds of a week; what is still held back then is spread anew together with it.
@@ -255,24 +255,24 @@ class Bandit(View):
         """A new arm. Its largest cost is that of all arms unless given."""
         with self._lock, self._change:
             self._ledger.add(arm, max_cost)
-            self._write(f'["add",{recovery.quoted(arm)},{self._ledger.lineup.max_costs[-1]!r}]')
+            self._write(f'["add",{recovery.quote(arm)},{self._ledger.arm_set.max_costs[-1]!r}]')
 
     def pause(self, arm: str) -> None:
         """Take an arm out of play. News of its earlier pulls is still taken in."""
-        self._stand(arm, PAUSED)
+        self._set_status(arm, PAUSED)
 
     def resume(self, arm: str) -> None:
         """Put a paused arm back into play, with all that it has taught."""
-        self._stand(arm, ACTIVE)
+        self._set_status(arm, ACTIVE)
 
     def retire(self, arm: str) -> None:
         """Take an arm out of play for good. News of its earlier pulls is still taken in."""
-        self._stand(arm, RETIRED)
+        self._set_status(arm, RETIRED)
 
-    def _stand(self, arm: str, standing: str) -> None:
+    def _set_status(self, arm: str, status: str) -> None:
         with self._lock, self._change:
-            if self._ledger.stand(arm, standing):
-                self._write(f'["stand",{recovery.quoted(arm)},"{standing}"]')
+            if self._ledger.set_status(arm, status):
+                self._write(f'["status",{recovery.quote(arm)},"{status}"]')
 
     # The journal.
 
@@ -330,7 +330,7 @@ def check_snapshot_every(value: object) -> None:
         checks.whole("snapshot_every", value, 1)
 
 
-def checked_id(value: object) -> int:
+def check_id(value: object) -> int:
     """The number of a decision."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise UnknownName(f"id must be the number of a decision, got {value!r}")

@@ -8,8 +8,8 @@ import numpy as np
 
 from paceline import checks
 from paceline.errors import InvalidValue, UnreadableFile
-from paceline.live.lineup import checked_arms
-from paceline.policies import POLICIES, PolicyLike, labelled, named
+from paceline.live.arms import check_arms
+from paceline.policies import POLICIES, PolicyLike, label_policies, make_policy
 from paceline.policies.policy import Policy, Setting
 
 # Far from where floats end, so that no sum or square on the way overflows or vanishes.
@@ -39,13 +39,13 @@ class Config:
             raise InvalidValue(f"max_cost must have an entry for every arm, got none for {name!r}")
         return self.max_cost[name]
 
-    def checked_max_cost(self, name: str, value: object) -> float:
+    def check_max_cost(self, name: str, value: object) -> float:
         """The largest cost of a new arm, at most the scale."""
         largest = checks.real(f"max_cost of {name}", value, 0)
         if largest > self.scale:
             raise InvalidValue(
                 f"max_cost of {name} must be at most the scale of costs, {self.scale:g} "
-                f"(set scale= when the bandit is made to leave room for dearer arms), got {largest!r}"
+                f"(set scale= when the bandit is made to leave room for more expensive arms), got {largest!r}"
             )
         return largest
 
@@ -56,7 +56,7 @@ class Config:
         return {**vars(self), "arms": list(self.arms), "policy": {"name": self.policy.name, "parameters": parameters}}
 
 
-def new_config(
+def make_config(
     arms: Sequence[str],
     budget: float,
     policy: PolicyLike,
@@ -69,9 +69,9 @@ def new_config(
     silence: float | None,
 ) -> Config:
     """The settings, once every one of them has passed its check."""
-    names = tuple(checked_arms(arms))
+    names = tuple(check_arms(arms))
     budget = checks.real("budget", budget, 0, LARGEST_AMOUNT)
-    max_cost = checked_max_costs(names, max_cost)
+    max_cost = check_max_costs(names, max_cost)
     largest = max(max_cost.values()) if isinstance(max_cost, dict) else max_cost
     least_scale = max(largest, budget)
     if least_scale == 0.0:
@@ -83,7 +83,7 @@ def new_config(
             f"scale must be at least the largest max_cost and the budget, {least_scale:g}, got {scale!r}"
         )
     checks.real("the scale of costs", scale, SMALLEST_SCALE)
-    chosen = labelled(policy)
+    chosen = label_policies(policy)
     if len(chosen) != 1:
         raise InvalidValue(f"policy must be one policy, got {', '.join(chosen)}")
     config = Config(
@@ -102,7 +102,7 @@ def new_config(
     return config
 
 
-def checked_max_costs(names: Sequence[str], given: object) -> float | dict[str, float]:
+def check_max_costs(names: Sequence[str], given: object) -> float | dict[str, float]:
     """One largest cost for all arms, or one for each by name."""
     if not isinstance(given, Mapping):
         return checks.real("max_cost", given, 0, LARGEST_AMOUNT)
@@ -114,7 +114,7 @@ def checked_max_costs(names: Sequence[str], given: object) -> float | dict[str, 
     return {name: checks.real(f"max_cost of {name}", given[name], 0, LARGEST_AMOUNT) for name in names}
 
 
-def config_from(table: dict[str, Any], policy: Policy | None) -> Config:
+def read_config(table: dict[str, Any], policy: Policy | None) -> Config:
     """The settings that `Config.to_dict` wrote; a policy that is not one of ours must be given again."""
     written = table["policy"]
     if policy is None:
@@ -123,7 +123,7 @@ def config_from(table: dict[str, Any], policy: Policy | None) -> Config:
             raise UnreadableFile(
                 f"policy {name!r} is not one of paceline's; it must be given again as policy=, got none"
             )
-        policy = named(written["name"], **written["parameters"])
+        policy = make_policy(written["name"], **written["parameters"])
     elif policy.name != written["name"]:
         raise InvalidValue(f"policy must be {written['name']!r}, as it was saved, got {policy.name!r}")
-    return new_config(**{**table, "policy": policy})
+    return make_config(**{**table, "policy": policy})

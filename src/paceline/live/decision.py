@@ -40,7 +40,7 @@ class Decision(NamedTuple):
         return self.event
 
 
-class Opened:
+class PendingPull:
     """A pull whose outcome is not fully known: what is reserved or charged for it, and what has been told.
 
     Most are told at once and in full; only what is not as usual is kept in the object, the rest is in the class.

@@ -3,8 +3,8 @@
 import math
 from typing import NamedTuple
 
-from paceline.estimates import Estimates, variance
-from paceline.jit import plain
+from paceline.kernels.estimates import Estimates, variance
+from paceline.kernels.jit import plain
 
 ERROR = 0.05  # the chance that an interval is ever wrong
 
@@ -20,7 +20,7 @@ class Interval(NamedTuple):
 class ArmEstimate(NamedTuple):
     """What is known of an arm, in the user's units."""
 
-    standing: str  # active, paused or retired
+    status: str  # active, paused or retired
     pulls: int
     reward: Interval
     cost: Interval
@@ -50,13 +50,13 @@ def interval(total: float, squares: float, pulls: int, most: float) -> Interval:
 
 
 def arm_estimate(
-    arms: Estimates, slot: int, standing: str, max_reward: float, scale: float, max_cost: float
+    arms: Estimates, slot: int, status: str, max_reward: float, scale: float, max_cost: float
 ) -> ArmEstimate:
     """The estimate of one arm."""
     pulls = int(arms.pulls[slot])
     cost = interval(float(arms.cost_sum[slot]), float(arms.cost_squares[slot]), pulls, scale)
     return ArmEstimate(
-        standing,
+        status,
         pulls,
         interval(float(arms.reward_sum[slot]), float(arms.reward_squares[slot]), pulls, max_reward),
         Interval(min(cost.mean, max_cost), cost.low, min(cost.high, max_cost)),  # rounding may have passed it

@@ -78,7 +78,7 @@ class Journal:
         content = b""
         while len(content) < size:
             content += os.pread(self._file, size - len(content), start.offset + len(content))
-        found = parsed(content, start, self.path)
+        found = parse_lines(content, start, self.path)
         self.end = found.end
         return found
 
@@ -172,7 +172,7 @@ def lock(file: int, path: Path) -> None:
         raise JournalInUse(f"journal {path} must not be open elsewhere, but another Bandit has it") from error
 
 
-def parsed(content: bytes, start: Place, path: Path) -> Read:
+def parse_lines(content: bytes, start: Place, path: Path) -> Read:
     """The events in the bytes after ``start``. What has no end of line is torn; a bad line with one means damage."""
     lines = content.split(b"\n")
     rest = lines.pop()

@@ -13,12 +13,12 @@ import numpy as np
 from paceline import checks
 from paceline.engine import Log, engine_for
 from paceline.errors import Conflict, InvalidValue, UnknownName
-from paceline.guard import line_units
-from paceline.jit import plain
+from paceline.kernels.budget import line_units
+from paceline.kernels.jit import plain
+from paceline.live.arms import ArmSet, check_arms
 from paceline.live.config import Config
-from paceline.live.decision import CANCELLED, NULL, Opened, Outcome
-from paceline.live.lineup import Lineup, checked_arms
-from paceline.live.money import Money
+from paceline.live.currency import Currency
+from paceline.live.decision import CANCELLED, NULL, Outcome, PendingPull
 from paceline.packed import calls_for
 from paceline.policies.policy import SKIP
 
@@ -35,15 +35,17 @@ class Ledger:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.money = Money(config.scale)
+        self.currency = Currency(config.scale)
         self.calls = calls_for(config.policy)
-        self.lineup = Lineup(config.policy, self.money, config.budget, config.seed)
-        self.lineup.add([(name, config.max_cost_of(name)) for name in config.arms])
+        self.arm_set = ArmSet(config.policy, self.currency, config.budget, config.seed)
+        self.arm_set.add([(name, config.max_cost_of(name)) for name in config.arms])
         self.rounds = 0
         self.renew_most_rounds()
-        self.open: dict[int, Opened] = {}
+        self.pending: dict[int, PendingPull] = {}
         self.settled: OrderedDict[int, Outcome] = OrderedDict()  # the last so many, oldest first
-        self.lapsed: OrderedDict[int, None] = OrderedDict()  # expired and not settled since, the longest ago first
+        self.expired_pulls: OrderedDict[int, None] = (
+            OrderedDict()
+        )  # expired and not settled since, the longest ago first
         self.deadlines: list[tuple[float, int]] = []  # a heap; entries of settled decisions are passed over
         self.waiting: list[tuple[Any, ...]] = []  # rows of a log that was read but not taken in yet
 
@@ -52,16 +54,16 @@ class Ledger:
     def decide(self, deadline: float | None = None) -> Choice:
         """Begin a round and let the policy choose."""
         self.check_rounds()
-        lineup = self.lineup
-        arm, event, partner = self.calls.ask(lineup.params, *lineup.playing)
-        choice = lineup.slot_at[arm], event, lineup.slot_at[partner]
+        arm_set = self.arm_set
+        arm, event, partner = self.calls.ask(arm_set.params, *arm_set.playing)
+        choice = arm_set.slot_at[arm], event, arm_set.slot_at[partner]
         self.begin(choice, deadline)
         return choice
 
     def follow(self, choice: Choice, deadline: float | None = None) -> None:
         """Begin a round with a choice made earlier, as a journal tells it."""
         self.check_rounds()
-        places = self.lineup.places
+        places = self.arm_set.places
         slot, event, partner = choice
         self.waiting.append((0, places[slot], event, places.get(partner, SKIP), 0.0, 0.0, 0, 0))
         self.begin(choice, deadline)
@@ -73,9 +75,9 @@ class Ledger:
         self.rounds += 1
         slot, event, partner = choice
         if slot >= 0:
-            opened = self.open[self.rounds] = Opened(slot, event, partner, self.lineup.reserves[slot])
+            pull = self.pending[self.rounds] = PendingPull(slot, event, partner, self.arm_set.reserves[slot])
             if deadline is not None:
-                opened.deadline = deadline
+                pull.deadline = deadline
                 heapq.heappush(self.deadlines, (deadline, self.rounds))
 
     def check_rounds(self) -> None:
@@ -85,7 +87,7 @@ class Ledger:
 
     def renew_most_rounds(self) -> None:
         """The last round whose line can be counted in 64 bits, with all that was credited."""
-        clock = self.lineup.clock
+        clock = self.arm_set.clock
         room = MOST_COUNT - int(clock.credited_units) - int(clock.held_units)
         self.most_rounds = min(checks.MOST_ROUNDS, room // (int(clock.rate_units) + 1))
 
@@ -95,64 +97,64 @@ class Ledger:
         """Take in a reward, a cost, or both; says whether this was news."""
         if reward is None and cost is None:
             raise InvalidValue(f"tell must be given a reward, a cost or both, got neither for decision {number}")
-        opened = self.open.get(number)
-        if opened is None:
+        pull = self.pending.get(number)
+        if pull is None:
             self.check_same(number, reward, cost)
             return False
-        lineup = self.lineup
+        arm_set = self.arm_set
         if reward is not None:
             most = self.config.max_reward
             if not (type(reward) is float and 0.0 <= reward <= most):  # the usual case costs no message
                 reward = checks.real(f"reward of decision {number}", reward, 0, most)
-            if opened.reward is not None and opened.reward != reward:
-                raise Conflict(f"decision {number} must keep its reward {opened.reward!r}, got {reward!r}")
+            if pull.reward is not None and pull.reward != reward:
+                raise Conflict(f"decision {number} must keep its reward {pull.reward!r}, got {reward!r}")
         if cost is not None:
-            most = lineup.max_costs[opened.slot]
+            most = arm_set.max_costs[pull.slot]
             if not (type(cost) is float and 0.0 <= cost <= most):
-                cost = checks.real(f"cost of decision {number} ({lineup.names[opened.slot]})", cost, 0, most)
-            if opened.cost is not None and opened.cost != cost:
-                raise Conflict(f"decision {number} must keep its cost {opened.cost!r}, got {cost!r}")
-        news = (reward is not None and opened.reward is None) or (cost is not None and opened.cost is None)
+                cost = checks.real(f"cost of decision {number} ({arm_set.names[pull.slot]})", cost, 0, most)
+            if pull.cost is not None and pull.cost != cost:
+                raise Conflict(f"decision {number} must keep its cost {pull.cost!r}, got {cost!r}")
+        news = (reward is not None and pull.reward is None) or (cost is not None and pull.cost is None)
         if news:
-            self.take_news(number, opened, reward, cost)
+            self.take_news(number, pull, reward, cost)
         return news
 
-    def take_news(self, number: int, opened: Opened, reward: float | None, cost: float | None) -> None:
+    def take_news(self, number: int, pull: PendingPull, reward: float | None, cost: float | None) -> None:
         """Book what is new; once reward and cost are both known the policy learns and the decision is settled."""
         released = charged = 0
-        if cost is not None and opened.cost is None:
-            released, charged = opened.reserved, self.money.charge(cost) - opened.charged
-            opened.cost, opened.reserved, opened.charged = cost, 0, opened.charged + charged
-        if reward is None and opened.expired and opened.cost is not None:
+        if cost is not None and pull.cost is None:
+            released, charged = pull.reserved, self.currency.charge(cost) - pull.charged
+            pull.cost, pull.reserved, pull.charged = cost, 0, pull.charged + charged
+        if reward is None and pull.expired and pull.cost is not None:
             reward = self.config.silence  # nothing more is expected of it
         if reward is not None:
-            opened.reward = reward
-        if opened.reward is None or opened.cost is None:
+            pull.reward = reward
+        if pull.reward is None or pull.cost is None:
             self.move_money(released, charged)
             return
-        del self.open[number]
-        self.lapsed.pop(number, None)
-        self.remember(number, (opened.reward, opened.cost))
-        outcome = opened.reward / self.config.max_reward, opened.cost / self.config.scale, released, charged
-        places = self.lineup.places
-        arm, partner = places.get(opened.slot), places.get(opened.partner)
+        del self.pending[number]
+        self.expired_pulls.pop(number, None)
+        self.remember(number, (pull.reward, pull.cost))
+        outcome = pull.reward / self.config.max_reward, pull.cost / self.config.scale, released, charged
+        places = self.arm_set.places
+        arm, partner = places.get(pull.slot), places.get(pull.partner)
         if arm is None or partner is None:
-            self.take_in_aside(opened, outcome)
+            self.take_in_aside(pull, outcome)
         elif self.waiting:
-            self.waiting.append((1, arm, opened.event, partner, *outcome))
+            self.waiting.append((1, arm, pull.event, partner, *outcome))
         else:
-            self.calls.take_in(self.lineup.params, *self.lineup.playing, arm, opened.event, partner, *outcome)
+            self.calls.take_in(self.arm_set.params, *self.arm_set.playing, arm, pull.event, partner, *outcome)
 
-    def take_in_aside(self, opened: Opened, outcome: tuple[float, float, int, int]) -> None:
+    def take_in_aside(self, pull: PendingPull, outcome: tuple[float, float, int, int]) -> None:
         """Learn of an arm that is not in play: on the full state, in which arms stand at their slots."""
         self.catch_up()
-        lineup = self.lineup
-        lineup.merge()
-        count = len(lineup.names)
-        partner = count if opened.partner == NULL else opened.partner
-        params = lineup.params_for(count)
-        self.calls.take_in(params, *lineup.all, opened.slot, opened.event, partner, *outcome)
-        lineup.field()
+        arm_set = self.arm_set
+        arm_set.merge()
+        count = len(arm_set.names)
+        partner = count if pull.partner == NULL else pull.partner
+        params = arm_set.params_for(count)
+        self.calls.take_in(params, *arm_set.all, pull.slot, pull.event, partner, *outcome)
+        arm_set.field()
 
     def check_same(self, number: int, reward: float | None, cost: float | None) -> None:
         """News of a decision that is not open must be old news."""
@@ -167,19 +169,19 @@ class Ledger:
 
     def cancel(self, number: int) -> bool:
         """Forget a pull that was never acted on; says whether this was news."""
-        opened = self.open.get(number)
-        if opened is None:
+        pull = self.pending.get(number)
+        if pull is None:
             if number not in self.settled:
                 raise self.not_open(number)
             if self.settled[number] != CANCELLED:
                 raise Conflict(f"decision {number} was told its outcome; it must not be cancelled any more")
             return False
-        if opened.cost is not None or opened.reward is not None:
+        if pull.cost is not None or pull.reward is not None:
             raise Conflict(f"decision {number} was told a part of its outcome; it must not be cancelled any more")
-        del self.open[number]
-        self.lapsed.pop(number, None)
+        del self.pending[number]
+        self.expired_pulls.pop(number, None)
         self.remember(number, CANCELLED)
-        self.move_money(opened.reserved, -opened.charged)
+        self.move_money(pull.reserved, -pull.charged)
         return True
 
     def expire(self, number: int) -> bool:
@@ -187,33 +189,33 @@ class Ledger:
 
         A cost that is not known is charged in full. With a cost but no reward, silence may stand for a reward.
         """
-        opened = self.open.get(number)
-        if opened is None:
+        pull = self.pending.get(number)
+        if pull is None:
             if number not in self.settled:
                 raise self.not_open(number)
             return False
-        if opened.expired:
+        if pull.expired:
             return False
-        if opened.cost is not None and self.config.silence is not None:
-            self.take_news(number, opened, self.config.silence, None)
+        if pull.cost is not None and self.config.silence is not None:
+            self.take_news(number, pull, self.config.silence, None)
             return True
-        opened.expired = True
-        if opened.cost is None:
-            units = opened.reserved
-            opened.reserved, opened.charged = 0, units
+        pull.expired = True
+        if pull.cost is None:
+            units = pull.reserved
+            pull.reserved, pull.charged = 0, units
             self.move_money(units, units)
-        self.lapsed[number] = None
-        if len(self.lapsed) > self.config.remember:
-            forgotten, _ = self.lapsed.popitem(last=False)
-            del self.open[forgotten]
+        self.expired_pulls[number] = None
+        if len(self.expired_pulls) > self.config.remember:
+            forgotten, _ = self.expired_pulls.popitem(last=False)
+            del self.pending[forgotten]
         return True
 
     def due(self, now: float) -> int | None:
         """The first open decision whose deadline has passed and that has not expired yet."""
         while self.deadlines and self.deadlines[0][0] <= now:
             number = self.deadlines[0][1]
-            opened = self.open.get(number)
-            if opened is not None and not opened.expired:
+            pull = self.pending.get(number)
+            if pull is not None and not pull.expired:
                 return number
             heapq.heappop(self.deadlines)
         return None
@@ -233,12 +235,12 @@ class Ledger:
         if len(self.settled) > self.config.remember:
             self.settled.popitem(last=False)
 
-    # Money.
+    # Currency.
 
     def move_money(self, released: int, charged: int) -> None:
         """Release and charge units without an outcome to learn from."""
         self.catch_up()
-        clock = self.lineup.clock
+        clock = self.arm_set.clock
         clock.reserved_units -= released
         clock.spent_units += charged
 
@@ -250,12 +252,12 @@ class Ledger:
         amount = checks.real("credit", amount, 0, above_low=True)
         over = checks.whole("over", over, 0, checks.MOST_ROUNDS)
         self.catch_up()
-        clock = self.lineup.clock
-        self.money.check_total(int(plain(line_units)(clock)) + int(clock.held_units), amount)
+        clock = self.arm_set.clock
+        self.currency.check_total(int(plain(line_units)(clock)) + int(clock.held_units), amount)
         if over == 0:
-            clock.credited_units += self.money.income(amount)
+            clock.credited_units += self.currency.income(amount)
         else:
-            clock.held_units += self.money.income(amount)
+            clock.held_units += self.currency.income(amount)
             clock.held_rounds = max(over, int(clock.held_rounds))
         self.renew_most_rounds()
 
@@ -263,20 +265,20 @@ class Ledger:
 
     def add(self, name: str, max_cost: float | None) -> None:
         """A new arm."""
-        checked_arms([name], self.lineup.names)
+        check_arms([name], self.arm_set.names)
         if max_cost is None:
             max_cost = self.config.max_cost_of(name)
-        max_cost = self.config.checked_max_cost(name, max_cost)
+        max_cost = self.config.check_max_cost(name, max_cost)
         self.catch_up()
-        self.lineup.add([(name, max_cost)])
+        self.arm_set.add([(name, max_cost)])
 
-    def stand(self, name: str, standing: str) -> bool:
+    def set_status(self, name: str, status: str) -> bool:
         """Pause, resume or retire an arm; says whether anything changes."""
-        slot = self.lineup.slot_of(name)
-        if self.lineup.standings[slot] == standing:
+        slot = self.arm_set.slot_of(name)
+        if self.arm_set.statuses[slot] == status:
             return False
         self.catch_up()
-        self.lineup.stand(slot, standing)
+        self.arm_set.set_status(slot, status)
         return True
 
     def catch_up(self) -> None:
@@ -285,5 +287,5 @@ class Ledger:
             columns = zip(*self.waiting, strict=True)
             log = Log(*(np.array(column, kind) for column, kind in zip(columns, COLUMNS, strict=True)))  # type: ignore[arg-type]
             engine = engine_for(type(self.config.policy))  # type: ignore[arg-type]  # mypy takes the class for an object
-            engine.replay(self.lineup.params, self.lineup.state, log)
+            engine.replay(self.arm_set.params, self.arm_set.state, log)
             self.waiting = []

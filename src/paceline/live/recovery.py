@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from paceline.errors import InvalidValue, PacelineError, UnreadableFile
-from paceline.live import document
-from paceline.live.config import config_from
+from paceline.live import snapshot
+from paceline.live.config import read_config
 from paceline.live.journal import DIGITS, Journal, Place, Read, sync_folder
 from paceline.live.ledger import Ledger
 from paceline.policies.policy import Policy
@@ -17,7 +17,7 @@ TITLE_BYTES = f'["{TITLE}"'.encode()
 SNAPSHOT_EVERY = 100_000
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """A text as JSON."""
     return json.dumps(text)
 
@@ -27,7 +27,7 @@ def snapshot_path(journal: Journal) -> Path:
     return journal.path.with_name(f"{journal.path.name}.snapshot")
 
 
-def begun(path: str | os.PathLike[str], ledger: Ledger, sync_each: bool) -> Journal:
+def begin_journal(path: str | os.PathLike[str], ledger: Ledger, sync_each: bool) -> Journal:
     """A new journal, with the settings of a bandit in its first line."""
     journal = Journal(path, sync_each)
     try:
@@ -63,7 +63,7 @@ class Reopened(NamedTuple):
     report: str | None
 
 
-def reopened(path: str | os.PathLike[str], policy: Policy | None, sync_each: bool) -> Reopened:
+def reopen_journal(path: str | os.PathLike[str], policy: Policy | None, sync_each: bool) -> Reopened:
     """Read a journal, with the help of its snapshot if there is one."""
     if not Path(path).exists():
         raise UnreadableFile(f"journal {path} must exist to be opened; Bandit(..., journal=path) begins one")
@@ -104,7 +104,7 @@ def from_the_start(journal: Journal, policy: Policy | None) -> tuple[Ledger, Rea
         case [title, version, *_] if title == TITLE and version != FORMAT:
             raise UnreadableFile(f"journal {journal.path} has format {version}; this version reads {FORMAT}")
         case [title, _, dict() as settings] if title == TITLE:
-            return Ledger(config_from(settings, policy)), found._replace(texts=found.texts[1:])
+            return Ledger(read_config(settings, policy)), found._replace(texts=found.texts[1:])
     raise UnreadableFile(f"{journal.path} must be a journal of a Bandit; its first line is not that of one")
 
 
@@ -114,11 +114,11 @@ def from_snapshot(journal: Journal, policy: Policy | None, reports: list[str]) -
     if not path.exists():
         return None
     try:
-        body = document.read_file(path)
+        body = snapshot.read_file(path)
         place = Place(*body.pop("journal", ()))
         if not journal.has(place):
             raise UnreadableFile(f"{path} does not belong to the journal as it is")
-        return document.understood(body, path, policy), journal.read(place)
+        return snapshot.parse_ledger(body, path, policy), journal.read(place)
     except UnreadableFile as error:
         reports.append(f"snapshot was not used: {error}")
         return None
@@ -127,7 +127,7 @@ def from_snapshot(journal: Journal, policy: Policy | None, reports: list[str]) -
 def write_snapshot(journal: Journal, ledger: Ledger) -> None:
     """The state after the last line. The journal is synced first: a snapshot is never ahead of it."""
     journal.sync()
-    document.write_file(snapshot_path(journal), {**document.written(ledger), "journal": list(journal.end)})
+    snapshot.write_file(snapshot_path(journal), {**snapshot.describe_ledger(ledger), "journal": list(journal.end)})
 
 
 def happen(ledger: Ledger, event: Any, number: int, path: Path) -> None:
@@ -148,8 +148,8 @@ def happen(ledger: Ledger, event: Any, number: int, path: Path) -> None:
                 ledger.credit(amount, over)
             case ["add", name, max_cost]:
                 ledger.add(name, max_cost)
-            case ["stand", name, standing]:
-                ledger.stand(name, standing)
+            case ["status", name, status]:
+                ledger.set_status(name, status)
             case _:
                 raise UnreadableFile(f"{event!r} is not an event")
     except (PacelineError, KeyError, TypeError) as error:

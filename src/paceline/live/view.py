@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from paceline.guard import line_units
-from paceline.jit import plain
+from paceline.kernels.budget import line_units
+from paceline.kernels.jit import plain
 from paceline.live.estimate import ArmEstimate, arm_estimate
 from paceline.live.ledger import Ledger
-from paceline.optimum import Optimum, solve
+from paceline.problems.optimum import Optimum, solve
 
 
 class View:
@@ -53,54 +53,54 @@ class View:
     def earned(self) -> float:
         """Rewards so far of the decisions that are settled."""
         with self._lock:
-            return float(self._ledger.lineup.clock.earned) * self._ledger.config.max_reward
+            return float(self._ledger.arm_set.clock.earned) * self._ledger.config.max_reward
 
     def _amount(self, units: Callable[[Any], int]) -> float:
         with self._lock:
-            return self._ledger.money.amount(int(units(self._ledger.lineup.clock)))
+            return self._ledger.currency.amount(int(units(self._ledger.arm_set.clock)))
 
     @property
     def pending(self) -> dict[int, str]:
         """The decisions that are not settled, and their arms; those that have expired among them."""
         with self._lock:
-            names = self._ledger.lineup.names
-            return {number: names[opened.slot] for number, opened in self._ledger.open.items()}
+            names = self._ledger.arm_set.names
+            return {number: names[pull.slot] for number, pull in self._ledger.pending.items()}
 
     @property
     def expired(self) -> list[int]:
         """The decisions that nothing more is expected of; those without a cost are charged in full."""
         with self._lock:
-            return list(self._ledger.lapsed)
+            return list(self._ledger.expired_pulls)
 
     @property
     def arms(self) -> dict[str, str]:
         """The arms and whether each is active, paused or retired."""
         with self._lock:
-            lineup = self._ledger.lineup
-            return dict(zip(lineup.names, lineup.standings, strict=True))
+            arm_set = self._ledger.arm_set
+            return dict(zip(arm_set.names, arm_set.statuses, strict=True))
 
     def estimates(self) -> dict[str, ArmEstimate]:
         """What is known of each arm, with intervals that hold at all times at once (95 %), in your units."""
         with self._lock:
-            lineup, config = self._ledger.lineup, self._ledger.config
-            lineup.merge()
+            arm_set, config = self._ledger.arm_set, self._ledger.config
+            arm_set.merge()
             return {
                 name: arm_estimate(
-                    lineup.full.arms,
+                    arm_set.full.arms,
                     slot,
-                    lineup.standings[slot],
+                    arm_set.statuses[slot],
                     config.max_reward,
                     config.scale,
-                    lineup.max_costs[slot],
+                    arm_set.max_costs[slot],
                 )
-                for slot, name in enumerate(lineup.names)
+                for slot, name in enumerate(arm_set.names)
             }
 
     def _optimum(self) -> Optimum | None:
         """The best mix if the arms in play are what they seem to be; None without arms or income."""
-        lineup = self._ledger.lineup
-        clock, arms = lineup.clock, lineup.state.arms
-        if not lineup.slots or not clock.budget > 0.0:
+        arm_set = self._ledger.arm_set
+        clock, arms = arm_set.clock, arm_set.state.arms
+        if not arm_set.slots or not clock.budget > 0.0:
             return None
         return solve(arms.reward_mean, arms.cost_mean, float(clock.budget))
 
@@ -110,9 +110,9 @@ class View:
             best = self._optimum()
             if best is None:
                 return {None: 1.0}
-            lineup = self._ledger.lineup
+            arm_set = self._ledger.arm_set
             places = np.flatnonzero(best.mix).tolist()
-            return {lineup.name_at[lineup.slot_at[place]]: float(best.mix[place]) for place in places}
+            return {arm_set.name_at[arm_set.slot_at[place]]: float(best.mix[place]) for place in places}
 
     @property
     def price(self) -> float:
@@ -122,5 +122,5 @@ class View:
             return 0.0 if best is None else best.price * config.max_reward / config.scale
 
     def __repr__(self) -> str:
-        lineup = self._ledger.lineup
-        return f"<Bandit {', '.join(lineup.names)}: {self.rounds} rounds, spent {self.spent:g} of {self.credited:g}>"
+        arm_set = self._ledger.arm_set
+        return f"<Bandit {', '.join(arm_set.names)}: {self.rounds} rounds, spent {self.spent:g} of {self.credited:g}>"

@@ -19,10 +19,10 @@ POLICIES: dict[str, type[Policy]] = {
 }
 
 
-def named(name: str, /, **parameters: object) -> Policy:
+def make_policy(name: str, /, **parameters: object) -> Policy:
     """The policy of that name with the given parameters.
 
-    >>> named("suak", order="fewest")
+    >>> make_policy("suak", order="fewest")
     SUAK(order='fewest', horizon=None)
     """
     if name not in POLICIES:
@@ -34,17 +34,17 @@ PolicyLike = str | Policy
 PoliciesLike = PolicyLike | Mapping[str, PolicyLike] | Sequence[PolicyLike | Mapping[str, PolicyLike]]
 
 
-def labelled(policies: PoliciesLike) -> dict[str, Policy]:
+def label_policies(policies: PoliciesLike) -> dict[str, Policy]:
     """Policies by label, from a name, an object, a mapping of labels, or a sequence of any of these.
 
-    >>> labelled(["suak", {"two": OnePhase(a=2)}])
+    >>> label_policies(["suak", {"two": OnePhase(a=2)}])
     {'suak': SUAK(order='first', horizon=None), 'two': OnePhase(a=2, horizon=None)}
     """
     found: dict[str, Policy] = {}
     for entry in policies if isinstance(policies, Sequence) and not isinstance(policies, str) else [policies]:
         pairs = entry.items() if isinstance(entry, Mapping) else [(None, entry)]
         for label, given in pairs:
-            policy = named(given) if isinstance(given, str) else given
+            policy = make_policy(given) if isinstance(given, str) else given
             if not isinstance(policy, Policy):
                 raise InvalidValue(f"a policy must be a name or an object such as SUAK(), got {given!r}")
             key = policy.name if label is None else str(label)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from paceline import checks
-from paceline.draw import decision_uniform
 from paceline.errors import InvalidValue
-from paceline.estimates import first_unpulled, lower, upper
-from paceline.jit import kernel
-from paceline.optimum import best_mix
+from paceline.kernels.estimates import first_unpulled, lower, upper
+from paceline.kernels.hull import best_mix
+from paceline.kernels.jit import kernel
+from paceline.kernels.random import decision_uniform
 from paceline.policies.policy import Policy, Setting, State, learn_nothing
 
 FIRST_PULL, MIX = 1, 2
@@ -44,10 +44,10 @@ def optimistic_program(state: State, root: float) -> None:
 def draw_from_mix(state: State, rate: float) -> tuple[int, int]:
     """Solve the linear program in the scratch arrays at ``rate`` and draw an arm of the base: (arm, other arm)."""
     clock = state.clock
-    dear, cheap, weight = best_mix(state.scratch.rewards, state.scratch.costs, rate)
-    if dear == cheap or decision_uniform(clock.seed, clock.stream, clock.t) < weight:
-        return dear, cheap
-    return cheap, dear
+    expensive, cheap, weight = best_mix(state.scratch.rewards, state.scratch.costs, rate)
+    if expensive == cheap or decision_uniform(clock.seed, clock.stream, clock.t) < weight:
+        return expensive, cheap
+    return cheap, expensive
 
 
 def choose(params: Params, state: State) -> tuple[int, int, int]:

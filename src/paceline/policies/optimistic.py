@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from paceline import checks
-from paceline.estimates import first_unpulled, variance
-from paceline.jit import kernel
-from paceline.optimum import best_mix
+from paceline.kernels.estimates import first_unpulled, variance
+from paceline.kernels.hull import best_mix
+from paceline.kernels.jit import kernel
 from paceline.policies.pacing import EVENTS, arm_to_pull, base_price
 from paceline.policies.policy import Policy, Setting, State, learn_nothing
 
@@ -24,8 +24,8 @@ class Caution(NamedTuple):
 def empirical_price(state: State) -> float:
     """What a unit of budget is worth if every arm is what it seems to be."""
     arms = state.arms
-    dear, cheap, _ = best_mix(arms.reward_mean, arms.cost_mean, state.clock.budget)
-    return base_price(arms.reward_mean, arms.cost_mean, dear, cheap)
+    expensive, cheap, _ = best_mix(arms.reward_mean, arms.cost_mean, state.clock.budget)
+    return base_price(arms.reward_mean, arms.cost_mean, expensive, cheap)
 
 
 @kernel
@@ -45,13 +45,13 @@ def most_promising(params: Caution, state: State, price: float) -> None:
 
 
 def choose(params: Caution, state: State) -> tuple[int, int, int]:
-    """Each arm once, then the best base of the most promising points; its dear arm when the headroom allows."""
+    """Each arm once, then the best base of the most promising points; its expensive arm when the headroom allows."""
     untried = first_unpulled(state.arms)
     if untried >= 0:
         return untried, FIRST_PULL, untried
     most_promising(params, state, empirical_price(state))
-    dear, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs, state.clock.budget)
-    return arm_to_pull(state, dear, cheap)
+    expensive, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs, state.clock.budget)
+    return arm_to_pull(state, expensive, cheap)
 
 
 @dataclass(frozen=True, kw_only=True)

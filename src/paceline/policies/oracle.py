@@ -11,25 +11,25 @@ PACED = 1
 
 
 class Params(NamedTuple):
-    """The optimal base, and the headroom that the dear arm must find:  reserve + buffer log t."""
+    """The optimal base, and the headroom that the expensive arm must find:  reserve + buffer log t."""
 
-    dear: int
+    expensive: int
     cheap: int
     reserve: float
     buffer: float
 
 
 def choose(params: Params, state: State) -> tuple[int, int, int]:
-    """The dear arm when the headroom leaves the buffer untouched, else the cheap arm."""
+    """The expensive arm when the headroom leaves the buffer untouched, else the cheap arm."""
     clock = state.clock
     if clock.headroom >= params.reserve + params.buffer * math.log(clock.t):
-        return params.dear, PACED, params.cheap
-    return params.cheap, PACED, params.dear
+        return params.expensive, PACED, params.cheap
+    return params.cheap, PACED, params.expensive
 
 
 @dataclass(frozen=True, kw_only=True)
 class Oracle(Policy):
-    """Pull the dear arm j of the optimal base when  h(t) >= 2 - c + B log t,  else the cheap arm k.
+    """Pull the expensive arm j of the optimal base when  h(t) >= 2 - c + B log t,  else the cheap arm k.
 
     (Where largest costs m below 1 are known, 2 is m_j + m_k.) A pull of j leaves at least  1 + B log t  whatever it
     costs. From there on k is pulled, and the
@@ -54,13 +54,13 @@ class Oracle(Policy):
         if problem is None:
             raise InvalidValue("oracle must be given the true problem; it cannot run live, got none")
         base = problem.optimum.base
-        dear, cheap = base[0], base[-1]
+        expensive, cheap = base[0], base[-1]
         largest = (*problem.max_costs, 0.0)
-        reserve, buffer = largest[dear], 0.0
-        if dear != cheap and cheap < problem.arms:
+        reserve, buffer = largest[expensive], 0.0
+        if expensive != cheap and cheap < problem.arms:
             cost = problem.costs[cheap]
             reserve, buffer = (
-                largest[dear] + largest[cheap] - problem.budget,
+                largest[expensive] + largest[cheap] - problem.budget,
                 cost.variance / (2.0 * (problem.budget - cost.mean)),
             )
-        return Params(dear, cheap, reserve, buffer)
+        return Params(expensive, cheap, reserve, buffer)

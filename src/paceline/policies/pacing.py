@@ -5,9 +5,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from paceline.estimates import Estimates, variance
-from paceline.guard import Clock, Limits, covers
-from paceline.jit import kernel
+from paceline.kernels.budget import Clock, Limits, covers
+from paceline.kernels.estimates import Estimates, variance
+from paceline.kernels.jit import kernel
 from paceline.policies.policy import State
 
 Floats = npt.NDArray[np.float64]
@@ -17,13 +17,13 @@ EVENTS = (
     "headroom below the largest cost",
     "a base of one arm",
     "base, pacing",
-    "stands in while the headroom is short of a dearer arm",
+    "stands in while the headroom is short of a more expensive arm",
 )
 
 
 @kernel
-def needed_headroom(clock: Clock, arms: Estimates, limits: Limits, dear: int, cheap: int) -> float:
-    """The headroom that a pull of the dear arm j must find:  m_j + m_k - c + B,  or m_j when the cheap arm k is null.
+def needed_headroom(clock: Clock, arms: Estimates, limits: Limits, expensive: int, cheap: int) -> float:
+    """The headroom that a pull of the expensive arm j needs:  m_j + m_k - c + B,  or m_j when the cheap arm k is null.
 
     Here m is the largest cost of an arm (1 unless a smaller one is known). A pull of j then leaves at least  m_k + B
     whatever it costs. From there the cheap arm is pulled, and the headroom is a random walk with drift  d = c - rho
@@ -34,43 +34,43 @@ def needed_headroom(clock: Clock, arms: Estimates, limits: Limits, dear: int, ch
     d = 0, where no buffer helps.
     """
     if cheap == arms.pulls.size:
-        return float(limits.costs[dear])
+        return float(limits.costs[expensive])
     pulls = arms.pulls[cheap]
     drift = clock.budget - arms.cost_mean[cheap]
     buffer = 0.0
     if drift > 0.0 and pulls > 0:
         spread = variance(arms.cost_squares[cheap], arms.cost_mean[cheap], pulls) + 0.25 / pulls
         buffer = spread / (2.0 * drift) * math.log1p(clock.t * drift * drift / spread)
-    return float(limits.costs[dear] + limits.costs[cheap] - clock.budget + buffer)
+    return float(limits.costs[expensive] + limits.costs[cheap] - clock.budget + buffer)
 
 
 @kernel
-def arm_to_pull(state: State, dear: int, cheap: int) -> tuple[int, int, int]:
-    """The dear arm of a base when the headroom allows, else the cheap one: (arm, event, partner).
+def arm_to_pull(state: State, expensive: int, cheap: int) -> tuple[int, int, int]:
+    """The expensive arm of a base when the headroom allows, else the cheap one: (arm, event, partner).
 
     Where largest costs differ the headroom may be short of the arm that is due and yet cover another. Then the best of
     those stands in, at the means in the scratch arrays and the price of the base, if it is worth its cost.
     """
-    arm, event, partner = dear, SINGLE, dear
-    if dear != cheap:
+    arm, event, partner = expensive, SINGLE, expensive
+    if expensive != cheap:
         event = PACED
-        if state.clock.headroom >= needed_headroom(state.clock, state.arms, state.limits, dear, cheap):
+        if state.clock.headroom >= needed_headroom(state.clock, state.arms, state.limits, expensive, cheap):
             partner = cheap
         else:
             arm = cheap
     count = state.arms.pulls.size
     if arm == count or covers(state.clock, state.limits, arm):
         return arm, event, partner
-    return best_covered(state, base_price(state.scratch.rewards, state.scratch.costs, dear, cheap)), STAND_IN, arm
+    return best_covered(state, base_price(state.scratch.rewards, state.scratch.costs, expensive, cheap)), STAND_IN, arm
 
 
 @kernel
-def base_price(rewards: Floats, costs: Floats, dear: int, cheap: int) -> float:
+def base_price(rewards: Floats, costs: Floats, expensive: int, cheap: int) -> float:
     """What a unit of budget is worth to a base of arms with these means."""
-    if dear == cheap:
+    if expensive == cheap:
         return 0.0
     reward, cost = (rewards[cheap], costs[cheap]) if cheap < rewards.size else (0.0, 0.0)
-    return float((rewards[dear] - reward) / (costs[dear] - cost))
+    return float((rewards[expensive] - reward) / (costs[expensive] - cost))
 
 
 @kernel

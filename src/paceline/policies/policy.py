@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.errors import UnknownParameter
-from paceline.estimates import Estimates, no_estimates
-from paceline.guard import Clock, Limits, new_clock, new_limits
-from paceline.problem import Problem
+from paceline.kernels.budget import Clock, Limits, new_clock, new_limits
+from paceline.kernels.estimates import Estimates, no_estimates
+from paceline.problems.problem import Problem
 
 SKIP = -1
 GUARD = 0  # the event of a round that the guard refused
@@ -48,10 +48,10 @@ class State(NamedTuple):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle records inside arrays: NumPy drops assignments to a record that owns its memory."""
-        return restored, (np.array([self.clock]), self.limits, self.arms, np.array([self.memory]), *self[4:])
+        return restore_state, (np.array([self.clock]), self.limits, self.arms, np.array([self.memory]), *self[4:])
 
 
-def restored(clock: Any, limits: Limits, arms: Estimates, memory: Any, table: Any, scratch: Scratch) -> State:
+def restore_state(clock: Any, limits: Limits, arms: Estimates, memory: Any, table: Any, scratch: Scratch) -> State:
     """A state from its pickled parts."""
     return State(clock[0], limits, arms, memory[0], table, scratch)
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from paceline.estimates import lower, upper
-from paceline.jit import kernel
-from paceline.optimum import best_mix
+from paceline.kernels.estimates import lower, upper
+from paceline.kernels.hull import best_mix
+from paceline.kernels.jit import kernel
 from paceline.policies.one_phase import Params, WithHorizon, draw_from_mix, optimistic_program, remaining_rate
 from paceline.policies.policy import State
 
@@ -33,10 +33,10 @@ MEMORY = np.dtype(
 def value_in_scratch(state: State) -> float:
     """The value at rate c of the program in the scratch arrays."""
     rewards = state.scratch.rewards
-    dear, cheap, weight = best_mix(rewards, state.scratch.costs, state.clock.budget)
-    dear_reward = rewards[dear] if dear < rewards.size else 0.0
+    expensive, cheap, weight = best_mix(rewards, state.scratch.costs, state.clock.budget)
+    expensive_reward = rewards[expensive] if expensive < rewards.size else 0.0
     cheap_reward = rewards[cheap] if cheap < rewards.size else 0.0
-    return weight * dear_reward + (1.0 - weight) * cheap_reward
+    return weight * expensive_reward + (1.0 - weight) * cheap_reward
 
 
 @kernel

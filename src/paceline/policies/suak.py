@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from paceline import checks
-from paceline.draw import decision_uniform
-from paceline.estimates import Estimates, lower, mean_cost, upper
-from paceline.jit import kernel
-from paceline.optimum import best_mix
+from paceline.kernels.estimates import Estimates, lower, mean_cost, upper
+from paceline.kernels.hull import best_mix
+from paceline.kernels.jit import kernel
+from paceline.kernels.random import decision_uniform
 from paceline.policies.policy import SKIP, Policy, Setting, State
 
 CLASSIFICATION_PULL, CLASSIFICATION_SKIP, BASE = 1, 2, 3

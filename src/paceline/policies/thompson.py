@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.draw import DECISION, block, half_uniforms
 from paceline.errors import InvalidValue
-from paceline.estimates import variance
-from paceline.jit import kernel
-from paceline.normal import normal
-from paceline.optimum import best_mix
+from paceline.kernels.estimates import variance
+from paceline.kernels.hull import best_mix
+from paceline.kernels.jit import kernel
+from paceline.kernels.normal import normal
+from paceline.kernels.random import DECISION, block, half_uniforms
 from paceline.policies.pacing import EVENTS, arm_to_pull
 from paceline.policies.policy import Policy, Setting, State
 
@@ -34,7 +34,7 @@ class Params(NamedTuple):
 
 
 @kernel
-def drawn(table: Floats, row: int, z: float) -> float:
+def belief_quantile(table: Floats, row: int, z: float) -> float:
     """The z-quantile of a belief,  centre + width z + skew (z^2 - 1),  cut to [0, 1], where means live."""
     value = table[row] + table[row + 1] * z + table[row + 2] * (z * z - 1.0)
     return float(min(max(value, 0.0), 1.0))
@@ -56,17 +56,17 @@ def draw_beliefs(params: Params, state: State) -> None:
         reward, cost = table[row], table[row + COLUMNS]
         if params.every_arm or coins & ONE:
             u, v = half_uniforms(first)
-            reward, cost = drawn(table, row, normal(u)), drawn(table, row + COLUMNS, normal(v))
+            reward, cost = belief_quantile(table, row, normal(u)), belief_quantile(table, row + COLUMNS, normal(v))
         state.scratch.rewards[i], state.scratch.costs[i] = reward, cost
         first, second, third = second, third, fourth
         coins = coins >> ONE
 
 
 def choose(params: Params, state: State) -> tuple[int, int, int]:
-    """The best base for means drawn from the beliefs; its dear arm when the headroom allows."""
+    """The best base for means drawn from the beliefs; its expensive arm when the headroom allows."""
     draw_beliefs(params, state)
-    dear, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs, state.clock.budget)
-    return arm_to_pull(state, dear, cheap)
+    expensive, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs, state.clock.budget)
+    return arm_to_pull(state, expensive, cheap)
 
 
 @kernel

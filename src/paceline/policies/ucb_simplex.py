@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.estimates import first_unpulled
-from paceline.jit import kernel
-from paceline.optimum import best_mix
+from paceline.kernels.estimates import first_unpulled
+from paceline.kernels.hull import best_mix
+from paceline.kernels.jit import kernel
 from paceline.policies.policy import Policy, Setting, State
 
 FIRST_PULL, SINGLE, PACED = 1, 2, 3
@@ -32,7 +32,7 @@ def account(arms: int, first: int, second: int, entry: int) -> int:
 
 
 def choose(params: Params, state: State) -> tuple[int, int, int]:
-    """Each arm once, then the optimistic base; the dear arm when the account of the base can bear it."""
+    """Each arm once, then the optimistic base; the expensive arm when the account of the base can bear it."""
     clock, arms, table = state.clock, state.arms, state.table
     count = arms.pulls.size
     untried = first_unpulled(arms)
@@ -42,13 +42,13 @@ def choose(params: Params, state: State) -> tuple[int, int, int]:
     rewards = state.scratch.rewards
     for i in range(count):
         rewards[i] = arms.reward_mean[i] + bonus * arms.width[i]
-    dear, cheap, _ = best_mix(rewards, arms.cost_mean, clock.budget)
-    if dear == cheap:
-        return dear, SINGLE, dear
-    selections = table[account(count, dear, cheap, SELECTIONS)]
-    if table[account(count, dear, cheap, SPENT)] <= selections * clock.budget:
-        return dear, PACED, cheap
-    return cheap, PACED, dear
+    expensive, cheap, _ = best_mix(rewards, arms.cost_mean, clock.budget)
+    if expensive == cheap:
+        return expensive, SINGLE, expensive
+    selections = table[account(count, expensive, cheap, SELECTIONS)]
+    if table[account(count, expensive, cheap, SPENT)] <= selections * clock.budget:
+        return expensive, PACED, cheap
+    return cheap, PACED, expensive
 
 
 def learn(params: Params, state: State, arm: int, event: int, partner: int, reward: float, cost: float) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from paceline.draw import decision_uniform
+from paceline.kernels.random import decision_uniform
 from paceline.policies.policy import Policy, Setting, State, learn_nothing
 
 ANY = 1

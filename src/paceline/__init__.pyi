@@ -1,0 +1,42 @@
+from . import paper as paper
+from . import problems as problems
+from .errors import Conflict as Conflict
+from .errors import InvalidValue as InvalidValue
+from .errors import JournalFailed as JournalFailed
+from .errors import JournalInUse as JournalInUse
+from .errors import PacelineError as PacelineError
+from .errors import UnknownName as UnknownName
+from .errors import UnknownParameter as UnknownParameter
+from .errors import UnreadableFile as UnreadableFile
+from .experiments.arena import Arena as Arena
+from .experiments.arena import compare as compare
+from .experiments.experiment import Experiment as Experiment
+from .experiments.runner import run_experiment as run_experiment
+from .experiments.study import Study as Study
+from .live.bandit import Bandit as Bandit
+from .live.decision import Decision as Decision
+from .offline.replay import replay as replay
+from .offline.replays import Replay as Replay
+from .policies.one_phase import OnePhase as OnePhase
+from .policies.optimistic import OptimisticPacer as OptimisticPacer
+from .policies.oracle import Oracle as Oracle
+from .policies.policy import Policy as Policy
+from .policies.primal_dual import PrimalDual as PrimalDual
+from .policies.suak import SUAK as SUAK
+from .policies.thompson import ThompsonPacer as ThompsonPacer
+from .policies.ucb_simplex import UCBSimplex as UCBSimplex
+from .policies.uniform import Uniform as Uniform
+from .problems import theory as theory
+from .problems.distributions import Bernoulli as Bernoulli
+from .problems.distributions import Beta as Beta
+from .problems.distributions import Constant as Constant
+from .problems.distributions import Empirical as Empirical
+from .problems.distributions import Scaled as Scaled
+from .problems.optimum import Optimum as Optimum
+from .problems.problem import Problem as Problem
+from .simulation.results import Results as Results
+from .simulation.results import Run as Run
+from .simulation.simulate import simulate as simulate
+
+__version__: str
+__all__: list[str]

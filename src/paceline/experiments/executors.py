@@ -1,0 +1,119 @@
+"""Who does the work: threads, processes, a Dask cluster, or any executor."""
+
+import logging
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Any
+
+from paceline import checks
+from paceline.errors import InvalidValue, PacelineError
+from paceline.experiments.tasks import begin_process, compile_all, interrupts_for_us_alone
+from paceline.simulation.simulate import Trial, cores
+
+NAMES = ("threads", "processes")
+CONNECT_SECONDS = 5
+RETRIES = 3
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An executor, and how to deal with it."""
+
+    name: str
+    make: Callable[[], Executor]
+    workers: int
+    ours: bool = False  # to be shut down after the work, and made anew if its workers die
+    shares_memory: bool = False  # its tasks can report rounds as they are played, and be stopped
+
+
+@contextmanager
+def engine_for(wanted: "str | Executor | None", trials: Sequence[Trial], workers: int | None) -> Iterator[Engine]:
+    """The engine by name, or around an executor of the caller's. Compiles before it hands out work."""
+    count = cores() if workers is None else checks.whole("workers", workers, 1)
+    compile_all(trials)
+    if wanted is None or wanted == "threads":
+        yield Engine("threads", lambda: ThreadPoolExecutor(count), count, ours=True, shares_memory=True)
+    elif wanted == "processes":
+        yield Engine("processes", lambda: process_pool(count, trials), count, ours=True)
+    elif isinstance(wanted, str):
+        raise InvalidValue(
+            f"executor must be one of {', '.join(NAMES)} or a concurrent.futures executor, got {wanted!r}"
+        )
+    elif isinstance(wanted, Executor):
+        workers_known = getattr(wanted, "_max_workers", None)
+        yield Engine(type(wanted).__name__, lambda: wanted, workers_known or count)
+    else:
+        raise InvalidValue(
+            f"executor must be a concurrent.futures executor (of a Dask client its get_executor()), got {wanted!r}"
+        )
+
+
+def process_pool(workers: int, trials: Sequence[Trial]) -> ProcessPoolExecutor:
+    """Fresh processes that load every policy before their first task."""
+    return ProcessPoolExecutor(workers, get_context("spawn"), begin_process, (trials,))
+
+
+def check_answers(address: str) -> None:
+    """Refuse an address where nobody answers; Dask would wait long, and leave loose ends behind."""
+    from distributed.comm.addressing import parse_address, parse_host_port
+    from distributed.comm.registry import get_backend
+
+    try:
+        scheme, place = parse_address(address)
+        get_backend(scheme)
+        if scheme == "tls":
+            raise ValueError("a scheduler that wants a key is for Python: executor=client.get_executor()")
+        if scheme == "tcp":
+            socket.create_connection(parse_host_port(place), timeout=CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise PacelineError(
+            f"--dask must be the address of a scheduler that answers, got {address!r}: {error}"
+        ) from error
+
+
+@contextmanager
+def dask_executor(address: str, trials: Sequence[Trial], workers: int | None) -> Iterator[Engine]:
+    """A Dask cluster by its scheduler's address, or "local" for one of our own on this machine.
+
+    A task whose worker dies runs again elsewhere; the scheduler sees to that. Workers that join later compile first,
+    too.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise PacelineError("a Dask cluster needs distributed: pip install 'paceline[dask]'") from error
+    from paceline.experiments.dask_worker import Compiled
+
+    if address == "local":
+        compile_all(trials)  # the workers share this machine's cache
+        count = cores() if workers is None else checks.whole("workers", workers, 1)
+        with interrupts_for_us_alone():
+            cluster: Any = LocalCluster(  # type: ignore[no-untyped-call]
+                n_workers=count,
+                threads_per_worker=1,
+                dashboard_address="127.0.0.1:0",  # no dashboard, but it takes a port all the same
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=logging.CRITICAL,
+            )
+    else:
+        check_answers(address)
+        cluster = None
+    try:
+        try:
+            client: Any = Client(cluster or address, timeout=CONNECT_SECONDS)  # type: ignore[no-untyped-call]
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            raise PacelineError(
+                f"--dask must be the address of a scheduler that answers, got {address!r}: {error}"
+            ) from error
+        with client:
+            client.register_plugin(Compiled(list(trials)), name="paceline-compile")
+            executor = client.get_executor(pure=False, retries=RETRIES)
+            threads = sum(client.nthreads().values())
+            yield Engine("dask", lambda: executor, max(threads, 1))
+    finally:
+        if cluster is not None:
+            cluster.close()

@@ -1,0 +1,65 @@
+"""What a run is about to do, and what came out, in words."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from paceline.experiments.experiment import Experiment
+from paceline.experiments.folder import MANIFEST, PARTS
+from paceline.experiments.study import Study
+from paceline.reports.tables import Table, mean_and_error
+from paceline.simulation.simulate import compile_first, cores, run_trial
+
+TRIED_ROUNDS = 20_000
+
+
+def plan(experiment: Experiment, out: Path, workers: int | None) -> str:
+    """Tasks, rounds and the time they will take here."""
+    tasks = experiment.tasks()
+    done = [task for task in tasks if (out / PARTS / f"{task.name}.parquet").exists()]
+    finished = (out / MANIFEST).exists() and not (out / PARTS).exists()
+    left = 0 if finished else experiment.all_rounds - sum(task.cost for task in done)
+    lines = [
+        f"{experiment.name}: {len(experiment.problems)} problems x {len(experiment.policies)} policies x "
+        f"{experiment.trials} trials of {int(experiment.rounds[-1]):,} rounds",
+        f"{len(tasks)} tasks, {experiment.all_rounds:,} rounds in all; {left:,} rounds to do",
+    ]
+    if left:
+        seconds = left * seconds_per_round(experiment) / (workers or cores())
+        lines.append(f"estimated time: {span(seconds)} on {workers or cores()} workers like this machine's")
+    return "\n".join(lines)
+
+
+def seconds_per_round(experiment: Experiment) -> float:
+    """Measured on the first problem, mean over policies."""
+    taken = 0.0
+    tasks = {task.label: task for task in reversed(experiment.tasks())}
+    for task in tasks.values():
+        trial = task.trials()[0]
+        compile_first(trial)
+        short = trial.checkpoints[-1:].clip(max=TRIED_ROUNDS)
+        start = time.perf_counter()
+        run_trial(replace(trial, checkpoints=short))
+        taken += (time.perf_counter() - start) / int(short[-1])
+    return taken / len(tasks)
+
+
+def span(seconds: float) -> str:
+    """A time in the unit that suits it.
+
+    >>> span(0.4), span(90), span(7200)
+    ('under a second', '2 minutes', '2 hours')
+    """
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60), ("seconds", 1)):
+        if seconds >= 1.5 * length or (unit == "seconds" and seconds >= 1):
+            return f"{round(seconds / length)} {unit}"
+    return "under a second"
+
+
+def summary(study: Study) -> Table:
+    """Steady regret at the end of every policy on every problem."""
+    rows = tuple(
+        (study.names[number], *(mean_and_error(results[label].steady_regret[:, -1]) for label in study.labels))
+        for number, results in study.results()
+    )
+    return Table(("problem", *study.labels), rows)

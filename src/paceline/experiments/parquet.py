@@ -1,0 +1,144 @@
+"""Totals as columns of a Parquet file, and back. The only file that knows Parquet."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.errors import UnreadableFile
+from paceline.experiments.experiment import Task
+from paceline.files import all_or_nothing
+from paceline.simulation.totals import Totals
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+GROUP_ROWS = 2**13
+PER_CHECKPOINT = ("earned", "spent", "skips", "idle")
+
+
+def arrow() -> Any:
+    """pyarrow, which takes its time to load."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    return pa
+
+
+def schema() -> "pa.Schema":
+    """A row per problem, policy, trial and checkpoint: raw totals up to that round."""
+    pa = arrow()
+    return pa.schema(
+        [
+            ("problem", pa.int32()),  # the numbers and what they stand for are in the manifest
+            ("policy", pa.int32()),
+            ("trial", pa.int64()),
+            ("round", pa.int64()),
+            ("earned", pa.float64()),
+            ("spent", pa.float64()),
+            ("skips", pa.int64()),
+            ("idle", pa.int64()),
+            ("pulls", pa.list_(pa.int64())),  # one entry per arm
+            ("memory", pa.list_(pa.float64())),  # what the policy itself counts, in the order of the manifest
+            ("min_headroom", pa.float64()),  # the smallest of all rounds of the trial
+        ]
+    )
+
+
+def table_of(task: Task, totals: Totals) -> "pa.Table":
+    """The rows of a finished task."""
+    pa = arrow()
+    count, points = totals.earned.shape
+    trials = np.repeat(np.arange(task.first, task.first + count), points)
+    memory = np.stack([totals.memory[name].astype(np.float64) for name in totals.memory.dtype.names or ()], axis=-1)
+    columns = {
+        "problem": np.full(count * points, task.number, np.int32),
+        "policy": np.full(count * points, task.place, np.int32),
+        "trial": trials,
+        "round": np.tile(task.rounds, count),
+        **{name: getattr(totals, name).ravel() for name in PER_CHECKPOINT},
+        "pulls": lists(totals.pulls),
+        "memory": lists(memory),
+        "min_headroom": np.repeat(totals.min_headroom, points),
+    }
+    return pa.table(columns, schema=schema())
+
+
+def lists(values: npt.NDArray[Any]) -> "pa.ListArray":
+    """Entries along the last axis as one list each."""
+    pa = arrow()
+    width = values.shape[-1]
+    offsets = np.arange(0, values.size + 1, width, dtype=np.int32)
+    return pa.ListArray.from_arrays(offsets, pa.array(values.ravel()))
+
+
+def write_table(path: Path, table: "pa.Table") -> None:
+    """All or nothing."""
+    write_tables(path, [table])
+
+
+def write_tables(path: Path, tables: Iterable["pa.Table"]) -> None:
+    """Tables one after the other, a row group each, into one file, all or nothing.
+
+    Nothing in the bytes depends on when or where the work was done. Statistics of the columns would take more memory
+    than a small row group itself.
+    """
+    pa = arrow()
+    with (
+        all_or_nothing(path) as unfinished,
+        pa.parquet.ParquetWriter(unfinished, schema(), compression="zstd", write_statistics=False) as writer,
+    ):
+        for table in tables:
+            writer.write_table(table, row_group_size=max(table.num_rows, 1))
+
+
+def groups(path: Path) -> Iterator["pa.Table"]:
+    """The row groups of a file, one at a time."""
+    pa = arrow()
+    try:
+        file = pa.parquet.ParquetFile(path)
+        for number in range(file.num_row_groups):
+            yield file.read_row_group(number)
+    except (OSError, pa.ArrowException) as error:
+        raise UnreadableFile(f"{path} must be a Parquet file of a run; it is damaged or foreign") from error
+
+
+def joined(tables: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
+    """Tables of the same problem and policy put together, up to so many rows."""
+    pa = arrow()
+    waiting: list[Any] = []
+    key, rows = None, 0
+    for table in tables:
+        own = table.column("problem")[0].as_py(), table.column("policy")[0].as_py()
+        if waiting and (own != key or rows + table.num_rows > GROUP_ROWS):
+            yield pa.concat_tables(waiting)
+            waiting, rows = [], 0
+        waiting.append(table)
+        key, rows = own, rows + table.num_rows
+    yield pa.concat_tables(waiting)
+
+
+def totals_of(tables: list["pa.Table"], points: int, memory: np.dtype[Any]) -> Totals:
+    """The totals of all trials in tables of one problem and one policy."""
+    pa = arrow()
+    table = pa.concat_tables(tables)
+    trials = table.num_rows // points
+
+    def column(name: str) -> npt.NDArray[Any]:
+        return np.asarray(table.column(name).combine_chunks().to_numpy(zero_copy_only=False)).reshape(trials, points)
+
+    def nested(name: str) -> npt.NDArray[Any]:
+        flat = np.asarray(table.column(name).combine_chunks().flatten().to_numpy(zero_copy_only=False))
+        return flat.reshape(trials, points, -1)
+
+    records = np.zeros((trials, points), memory)
+    for number, name in enumerate(memory.names or ()):
+        records[name] = nested("memory")[:, :, number]
+    return Totals(
+        **{name: column(name) for name in PER_CHECKPOINT},
+        pulls=nested("pulls"),
+        memory=records,
+        min_headroom=column("min_headroom")[:, -1],
+    )

@@ -1,0 +1,45 @@
+"""The policies of an experiment file."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from paceline.errors import InvalidValue
+from paceline.experiments.keys import Variant, at, tables, text_in, variants
+from paceline.policies import make_policy
+from paceline.policies.policy import Policy
+
+
+@dataclass(frozen=True)
+class PolicySpec:
+    """A policy, and where in a grid it stands."""
+
+    policy: Policy
+    swept: dict[str, Any]
+    words: str  # the same in words, at the end of the label
+
+
+def read_policies(names: object, given: object) -> dict[str, PolicySpec]:
+    """``policies = ["suak", ...]`` and ``[[policy]]`` tables with a name, a label, parameters and a grid over them."""
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InvalidValue(f"policies must be a list of names, got {names!r}")
+    entries = [{"name": name} for name in names] + tables("policy", given)
+    found: dict[str, PolicySpec] = {}
+    for number, table in enumerate(entries, start=1):
+        where = f"policy {number}"
+        for variant in at(where, lambda t=table: list(variants(t))):  # type: ignore[misc]
+            label, spec = at(where, lambda v=variant: read_policy(v))  # type: ignore[misc]
+            if label in found:
+                raise InvalidValue(f"{where}: labels of policies must differ, got {label!r} twice; set label")
+            found[label] = spec
+    if not found:
+        raise InvalidValue("an experiment must have policies, as policies = [...] or [[policy]], got none")
+    return found
+
+
+def read_policy(variant: Variant) -> tuple[str, PolicySpec]:
+    """The label and the policy of one table."""
+    table = variant.table
+    name = text_in(table, "name", None)
+    label = text_in(table, "label", name) + variant.words
+    parameters = {key: value for key, value in table.items() if key not in {"name", "label"}}
+    return label, PolicySpec(make_policy(name, **parameters), variant.swept, variant.words)

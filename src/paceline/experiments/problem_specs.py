@@ -1,0 +1,123 @@
+"""The problems of an experiment file: explicit, from a random family, from the paper, or from a CSV of outcomes."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from paceline import checks, paper
+from paceline.errors import InvalidValue
+from paceline.experiments.keys import at, refuse_unknown, tables, text_in, variants
+from paceline.offline.data import read_csv
+from paceline.offline.logs import random_log
+from paceline.problems.distributions import Distribution, Empirical
+from paceline.problems.families import check_kind, family
+from paceline.problems.problem import Problem
+
+# Streams: bits 0 to 31 count the trials, 32 to 47 the members of a family, from 48 on the [[problem]] tables.
+MEMBER, TABLE = 32, 48
+MOST = 2**16 - 1
+
+PAPER = {"three-arms": paper.three_arms, "eight-arms": paper.eight_arms}
+FAMILY_KEYS = ("size", "seed", "arms", "case", "budget", "concentration", "shortfall")
+CSV_KEYS = ("arm", "reward", "cost", "max_cost", "max_reward", "budget")
+
+Named = Iterator[tuple[str, Problem]]
+
+
+@dataclass(frozen=True)
+class ProblemSpec:
+    """A problem, what it is called, its random numbers, and where in a grid it stands."""
+
+    name: str
+    problem: Problem
+    stream: int
+    swept: dict[str, Any]
+    words: str  # the same in words, at the end of the name
+
+
+def read_problems(given: object, folder: Path) -> list[ProblemSpec]:
+    """The problems of all [[problem]] tables."""
+    entries = tables("problem", [] if given is None else given)
+    if not entries:
+        raise InvalidValue("an experiment must have problems, as [[problem]] tables, got none")
+    checks.whole("the number of [[problem]] tables", len(entries), 1, MOST)
+    found: list[ProblemSpec] = []
+    for number, table in enumerate(entries):
+        where = f"problem {number + 1}"
+        for variant in at(where, lambda t=table: list(variants(t))):  # type: ignore[misc]
+            members = at(where, lambda v=variant: list(problems_of(v.table, folder)))  # type: ignore[misc]
+            for member, (name, problem) in enumerate(members):
+                stream = (number << TABLE) + (member << MEMBER)
+                found.append(ProblemSpec(name + variant.words, problem, stream, variant.swept, variant.words))
+    names = [field.name for field in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidValue(f"names of problems must differ, got {twice!r} twice; set name in each [[problem]]")
+    return found
+
+
+def problems_of(table: dict[str, Any], folder: Path) -> Named:
+    """The problems of one table, by the key that says where they come from."""
+    sources: dict[str, Callable[[str, object, dict[str, Any]], Named]] = {
+        "paper": of_paper,
+        "family": of_family,
+        "csv": partial(of_csv, folder),
+    }
+    chosen = [key for key in sources if key in table]
+    if len(chosen) > 1:
+        raise InvalidValue(
+            f"a problem must come from one of {', '.join(sources)} or from rewards and costs, got {chosen}"
+        )
+    rest = {key: value for key, value in table.items() if key != "name"}
+    if not chosen:
+        yield text_in(table, "name", "problem"), Problem.from_dict(rest)
+        return
+    (key,) = chosen
+    source = rest.pop(key)
+    name = text_in(table, "name", source if isinstance(source, str) else key)
+    yield from sources[key](name, source, rest)
+
+
+def of_paper(name: str, source: object, rest: dict[str, Any]) -> Named:
+    """One of the paper's two, perhaps with another budget."""
+    checks.one_of("paper", source, tuple(PAPER))
+    refuse_unknown("a problem of the paper", rest, ("budget",))
+    problem = PAPER[str(source)]()
+    if "budget" in rest:
+        problem = Problem(problem.rewards, problem.costs, rest["budget"])
+    yield name, problem
+
+
+def of_family(name: str, source: object, rest: dict[str, Any]) -> Named:
+    """A family as `paceline.problems.family` draws it; its members are numbered."""
+    refuse_unknown("a family of problems", rest, FAMILY_KEYS)
+    size = checks.whole("size", rest.pop("size", 6), 1, MOST)
+    members = family(check_kind(source), size, rest.pop("seed", 0), **rest)  # type: ignore[arg-type]
+    width = len(str(size))
+    for number, problem in enumerate(members, start=1):
+        yield f"{name} {number:0{width}d}", problem
+
+
+def of_csv(folder: Path, name: str, source: object, rest: dict[str, Any]) -> Named:
+    """Arms with the outcomes in a CSV file: a pull draws one of the rows of its arm, reward and cost together."""
+    refuse_unknown("a problem from a CSV file", rest, CSV_KEYS)
+    if not isinstance(source, str):
+        raise InvalidValue(f"csv must be the name of a file, got {source!r}")
+    columns = {key: text_in(rest, key, key) for key in ("arm", "reward", "cost")}
+    log = random_log(
+        read_csv(folder / source),
+        **columns,
+        propensity=None,
+        max_cost=rest.get("max_cost", 1.0),
+        max_reward=rest.get("max_reward", 1.0),
+    )
+    rewards: list[Distribution] = []
+    costs: list[Distribution] = []
+    for number in range(len(log.names)):
+        earned, spent, _ = log.arm(number)
+        rewards.append(Empirical(earned.tolist()))
+        costs.append(Empirical(spent.tolist()))
+    budget = checks.real("budget", rest.get("budget"), 0, above_low=True) / log.top
+    yield name, Problem(rewards, costs, budget, coupled=True, max_costs=log.max_costs.tolist())

@@ -1,0 +1,160 @@
+"""Run an experiment: what is missing of it, on an engine, into a folder."""
+
+import asyncio
+import os
+import time
+from collections.abc import Iterable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING
+
+from paceline.errors import InvalidValue, PacelineError
+from paceline.experiments.executors import Engine, dask_executor, engine_for
+from paceline.experiments.experiment import Experiment, Task
+from paceline.experiments.folder import RunFolder, open_folder
+from paceline.experiments.tasks import interrupts_for_us_alone, run_task
+from paceline.simulation.progress import Progress, progress_bar
+from paceline.simulation.simulate import Stopped, Trial
+from paceline.simulation.totals import Totals
+
+if TYPE_CHECKING:
+    from paceline.experiments.study import Study
+
+AHEAD = 4  # tasks in flight per worker: enough to keep them busy, few enough for a flat memory
+MOST_BREAKS = 3  # in a row without a finished task
+
+
+def run_experiment(
+    experiment: Experiment,
+    out: str | os.PathLike[str],
+    executor: str | Executor | None = None,
+    *,
+    dask: str | None = None,
+    workers: int | None = None,
+    progress: bool = False,
+) -> "Study":
+    """Do what is missing of an experiment and write it to a folder.
+
+    ``executor`` is "threads" (the default), "processes", or any concurrent.futures executor; ``dask`` the address of a
+    scheduler, or "local". The numbers depend on none of them, to the last byte of the Parquet file. A finished task is
+    kept at once: an interrupted run goes on where it was, and a finished one is found finished.
+    """
+    from paceline.experiments.study import Study
+
+    with open_folder(out, experiment) as folder:
+        missing = folder.missing()
+        if missing:
+            with choose_executor(executor, dask, first_trials(missing), workers) as engine:
+                started = time.monotonic()
+                try:
+                    with progress_bar(sum(task.cost for task in missing), progress) as bar:
+                        drive(engine, missing, folder, bar)
+                finally:
+                    folder.add_time(time.monotonic() - started, engine.name)
+        if not folder.finished():
+            folder.finish()
+    return Study.open(Path(out))
+
+
+def choose_executor(
+    executor: str | Executor | None, dask: str | None, trials: list[Trial], workers: int | None
+) -> AbstractContextManager[Engine]:
+    """The engine that was asked for."""
+    if executor is not None and dask is not None:
+        raise InvalidValue(f"executor and dask must not both be given, got {executor!r} and {dask!r}")
+    return engine_for(executor, trials, workers) if dask is None else dask_executor(dask, trials, workers)
+
+
+def first_trials(tasks: Iterable[Task]) -> list[Trial]:
+    """One trial for each kind of policy: what must be compiled."""
+    found = {type(task.policy): task for task in reversed(list(tasks))}
+    return [task.trials()[0] for task in found.values()]
+
+
+def drive(engine: Engine, tasks: list[Task], folder: RunFolder, bar: Progress) -> None:
+    """Hand out tasks, a few ahead of the workers, and write each result as it comes.
+
+    If the executor breaks (a worker was killed) it is made anew and what was in flight runs again.
+    """
+    waiting = list(reversed(tasks))
+    breaks = 0
+    while waiting:
+        with engine.make() if engine.ours else nullcontext(engine.make()) as pool:
+            hands = Hands(pool, engine, folder, bar)
+            try:
+                hands.work_off(waiting)
+                return
+            except BrokenExecutor as error:
+                breaks = 1 if hands.done else breaks + 1
+                waiting += hands.given_back()
+                if breaks >= MOST_BREAKS or not engine.ours:
+                    raise PacelineError(f"workers of {engine.name} died {breaks} times in a row; giving up") from error
+            except (CancelledError, asyncio.CancelledError) as error:
+                raise PacelineError(f"the cluster behind {engine.name} went away; run again to go on") from error
+            except BaseException:
+                hands.stop()
+                raise
+
+
+class Hands:
+    """The tasks in flight on one executor."""
+
+    def __init__(self, pool: Executor, engine: Engine, folder: RunFolder, bar: Progress) -> None:
+        self.pool = pool
+        self.engine = engine
+        self.folder = folder
+        self.bar = bar
+        self.flying: dict[Future[Totals], Task] = {}
+        self.stopped = Event()
+        self.done = 0
+
+    def work_off(self, waiting: list[Task]) -> None:
+        """Until nothing waits and nothing flies. Takes from the end of the list."""
+        while waiting or self.flying:
+            while waiting and len(self.flying) < AHEAD * self.engine.workers:
+                task = waiting.pop()
+                try:
+                    self.flying[self.submitted(task)] = task
+                except BaseException:
+                    waiting.append(task)
+                    raise
+            landed, _ = wait(self.flying, return_when=FIRST_COMPLETED)
+            for future in sorted(landed, key=has_failed):  # what succeeded is kept, whatever else went wrong
+                totals = future.result()
+                task = self.flying.pop(future)
+                self.folder.write(task, totals)
+                self.done += 1
+                if not self.engine.shares_memory:
+                    self.bar.advance(task.cost)
+
+    def submitted(self, task: Task) -> "Future[Totals]":
+        """The future of a task; threads report their rounds as they go."""
+        if self.engine.shares_memory:
+            return self.pool.submit(run_task, task, self.step)
+        with interrupts_for_us_alone():  # a pool starts its processes when it gets work
+            return self.pool.submit(run_task, task)
+
+    def step(self, rounds: int) -> None:
+        """Called by tasks in threads now and then."""
+        if self.stopped.is_set():
+            raise Stopped
+        self.bar.advance(rounds)
+
+    def given_back(self) -> list[Task]:
+        """What was in flight when the executor broke, but for what had landed."""
+        tasks = list(self.flying.values())
+        self.flying = {}
+        return tasks
+
+    def stop(self) -> None:
+        """Give up: cancel what has not begun, tell threads to stop."""
+        self.stopped.set()
+        for future in self.flying:
+            future.cancel()
+
+
+def has_failed(future: "Future[Totals]") -> bool:
+    """Whether a landed future has no result."""
+    return future.cancelled() or future.exception() is not None

@@ -1,0 +1,354 @@
+"""The sections of a report."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from paceline import __version__
+from paceline.experiments.aggregate import Aggregate
+from paceline.experiments.messages import span
+from paceline.experiments.scores import NOISE, score_table
+from paceline.experiments.study import Study
+from paceline.experiments.summary import Line, problems_table, summary_table
+from paceline.experiments.sweeps import Axis, aggregate_sweep, policy_axes, policy_sweep, problem_axes, problem_sweep
+from paceline.reports import panels as draw
+from paceline.reports.page import Markup, figure, figures, joined, table, tag
+from paceline.reports.tables import Table
+from paceline.simulation.results import Results
+from paceline.statistics import FLOOR, RESAMPLES, three_digits
+
+FEW_PROBLEMS = 3  # shown in full; more are folded
+FEW_TRIALS = 8  # below this a bootstrap interval is too narrow to be trusted
+MOST_SWEEPS = 12
+NOTHING = Markup("")
+
+
+def assemble(study: Study, lines: Sequence[Sequence[Line]], parts: Mapping[str, Markup]) -> tuple[Markup, Markup]:
+    """The head of the page with its contents, and the parts that are not empty below each other."""
+    there = {title: part for title, part in parts.items() if part}
+    ids = {title: title.lower().replace(" ", "-") for title in there}
+    links = (tag("li", tag("a", title, href=f"#{ids[title]}")) for title in there)
+    head = joined(
+        [
+            tag("h1", study.manifest["name"]),
+            tag("p", size(study), class_="lead"),
+            promise(lines),
+            tag("nav", tag("ul", *links), aria_label="Contents"),
+        ]
+    )
+    body = (tag("section", tag("h2", title), part, id=ids[title]) for title, part in there.items())
+    return head, joined(body)
+
+
+def size(study: Study) -> str:
+    """How much was done."""
+    return (
+        f"{in_words(len(study), 'problem')}, {in_words(len(study.labels), 'policy', 'policies')}, "
+        f"{in_words(study.experiment['trials'], 'trial')} of {int(study.rounds[-1]):,} rounds, "
+        f"seed {study.experiment['seed']}"
+    )
+
+
+def in_words(count: int, one: str, many: str | None = None) -> str:
+    """A number of things.
+
+    >>> in_words(1, "trial"), in_words(1200, "trial"), in_words(2, "policy", "policies")
+    ('1 trial', '1,200 trials', '2 policies')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def promise(lines: Sequence[Sequence[Line]]) -> Markup:
+    """Whether the budget line held, loudly if it did not."""
+    every = [line for of_problem in lines for line in of_problem]
+    broken = [line for line in every if not line.min_headroom >= 0.0]
+    if not broken:
+        lowest = three_digits(min(line.min_headroom for line in every))
+        return tag("p", f"The budget line held after every round of every trial; the smallest headroom was {lowest}.")
+    worst = min(broken, key=lambda line: line.min_headroom)
+    return tag(
+        "p",
+        f"OVERSPENT: the budget line was broken in {in_words(len(broken), 'run')} of {len(every):,}. The worst is "
+        f"{worst.policy} on {worst.problem}, {three_digits(-worst.min_headroom)} above the line. "
+        "The guard makes this impossible, so these numbers are damaged or were not made by it: do not use them.",
+        class_="alarm",
+        role="alert",
+    )
+
+
+def what_was_run(study: Study) -> Markup:
+    """The policies with their parameters, and the problems."""
+    policies = Table(
+        ("policy", "with its parameters"),
+        tuple((entry["label"], entry["policy"]) for entry in study.experiment["policies"]),
+    )
+    rows = tuple(
+        (
+            name,
+            str(problem.arms),
+            f"{problem.budget:.6g}",
+            f"{problem.optimum.value:.6g}",
+            str(problem.optimum.case),
+            "coupled" if problem.coupled else "independent",
+        )
+        for name, problem in zip(study.names, study.problems, strict=True)
+    )
+    problems = Table(("problem", "arms", "budget", "best value", "case", "reward and cost"), rows)
+    caption = "Problems: the best value is what a round can earn on average, the case that of the optimum"
+    listed = table(problems, caption)
+    return joined(
+        [
+            tag(
+                "p",
+                "Every policy played every problem, all with the same random numbers; totals were kept at "
+                f"{in_words(len(study.rounds), 'checkpoint')}.",
+            ),
+            table(policies, "Policies", words=True),
+            listed if len(study) <= FEW_PROBLEMS else fold(f"All {len(study)} problems", listed),
+        ]
+    )
+
+
+def fold(title: str, *content: Markup, note: str = "") -> Markup:
+    """A section that opens on demand."""
+    return tag("details", tag("summary", tag("strong", title), tag("span", note, class_="note")), *content)
+
+
+def result(lines: Sequence[Sequence[Line]], reference: str) -> Markup:
+    """The table of the only problem, or the means on all of them."""
+    if len(lines) == 1:
+        return joined([table(summary_table(lines[0], reference), write_caption(lines[0], reference)), caution(lines)])
+    caption = "Mean steady regret at the last round ± standard error; the limit is a yardstick, not a bound"
+    return joined([table(problems_table(lines), caption), caution(lines)])
+
+
+def write_caption(lines: Sequence[Line], reference: str) -> str:
+    """What a summary table shows."""
+    one = lines[0].trials == 1
+    error, intervals = ("", "") if one else (" ± standard error", " [95 % interval, paired by trial]")
+    return f"At round {lines[0].rounds:,}: steady regret{error}, and its difference to {reference}{intervals}"
+
+
+def caution(lines: Sequence[Sequence[Line]]) -> Markup:
+    """A word on how little few trials say."""
+    trials = lines[0][0].trials
+    if trials == 1:
+        return tag("p", "There was one trial: nothing says how sure these numbers are.", class_="note")
+    if trials < FEW_TRIALS:
+        words = f"There were {trials} trials: intervals from so few are narrower than they should be."
+        return tag("p", words, class_="note")
+    return NOTHING
+
+
+def together(aggregate: Aggregate, problems: int) -> Markup:
+    """Geometric means over problems in units of the limit; nothing for a single problem."""
+    if not aggregate.worthwhile:
+        return NOTHING
+    ends, curves = aggregate.ends, aggregate.curves
+    counted_in = len(ends.results)
+    left_out = problems - counted_in
+    others = f" {in_words(left_out, 'problem has', 'problems have')} a limit of 0 and cannot count here."
+    told = ", ".join(f"{score.label} {score.ratio}" for score in aggregate.scores)
+    labels = list(ends.labels)
+    drawn = [
+        figure(
+            draw.aggregate_curve(curves),
+            f"Regret in units of the limit against the round. At the end: {told}.",
+            "Mean steady regret / limit at the same round; dotted: the limit.",
+        ),
+        figure(
+            draw.aggregate_breakdown(ends),
+            "Shares of the regret by cause. " + causes_told({score.label: score.causes for score in aggregate.scores}),
+            "Shares of the regret by cause, means over problems.",
+        ),
+        figure(
+            draw.aggregate_spread(ends),
+            f"Regret in units of the limit of every trial on every problem. Geometric means: {told}.",
+            "Every trial on every problem; dotted: the limit, lines: medians.",
+        ),
+    ]
+    caption = f"Over {counted_in} problems, with 95 % intervals over resampled problems and trials"
+    return joined(
+        [
+            tag(
+                "p",
+                f"Geometric means over {counted_in} problems of mean steady regret in units of the limit."
+                + (others if left_out else ""),
+            ),
+            table(score_table(aggregate.scores, aggregate.reference), caption),
+            figures(labels, drawn),
+        ]
+    )
+
+
+def causes_told(causes: Mapping[str, Mapping[str, float]]) -> str:
+    """A breakdown in words."""
+    return "; ".join(
+        f"{label}: " + ", ".join(f"{cause.replace('_', ' ')} {three_digits(part)}" for cause, part in parts.items())
+        for label, parts in causes.items()
+    )
+
+
+def grids(study: Study, lines: Sequence[Sequence[Line]], aggregate: Aggregate) -> Markup:
+    """Regret against what was swept in problems and, over all problems, in policies."""
+    drawn = [
+        swept_figure(axis, problem_sweep(axis, lines), "bars: one standard error", many_at(axis))
+        for axis in problem_axes(study.experiment["problems"])
+    ]
+    if aggregate.worthwhile:
+        drawn += [
+            swept_figure(axis, aggregate_sweep(axis, aggregate.ratios), "over all problems; bars: 95 % intervals")
+            for axis in policy_axes(study.experiment["policies"])
+        ]
+    if not drawn:
+        return NOTHING
+    more = len(drawn) - MOST_SWEEPS
+    said = f"The first {MOST_SWEEPS} of {len(drawn)} combinations are drawn; summary.csv has all." if more > 0 else ""
+    return joined([tag("p", said, class_="note") if said else NOTHING, figures(study.labels, drawn[:MOST_SWEEPS])])
+
+
+def many_at(axis: Axis) -> str:
+    """How many problems a point of a sweep stands for, if it is more than one."""
+    most = max(map(len, axis.at))
+    return "" if most == 1 else f", means over {most} problems"
+
+
+def swept_figure(axis: Axis, sweep: Any, bars: str, means: str = "") -> Markup:
+    """The figure of a sweep."""
+    told = "; ".join(
+        ", ".join(f"{value}: {three_digits(mean)}" for value, mean in zip(sweep.values, trace.means, strict=True))
+        for trace in sweep.traces
+    )
+    return figure(
+        draw.swept(sweep),
+        f"{sweep.quantity} against {axis.parameter} of {axis.thing}. {told}.",
+        f"{axis.thing}: {sweep.quantity.lower()} against {axis.parameter}{means} ({bars}).",
+    )
+
+
+def problem_figures(results: Results, lines: Sequence[Line], axes: Sequence[Axis]) -> Markup:
+    """All figures of one problem."""
+    at = f"At round {lines[0].rounds:,}"
+    regret = ", ".join(f"{line.policy} {three_digits(line.mean)}" for line in lines)
+    skips = ", ".join(f"{line.policy} {three_digits(line.means['skips'])}" for line in lines)
+    slack = ", ".join(f"{line.policy} {results.problem.budget - line.means['spent_per_round']:.3g}" for line in lines)
+    causes = {
+        line.policy: {cause: line.means[f"{cause}_regret"] for cause in ("wrong_arms", "idle", "unspent")}
+        for line in lines
+    }
+    band = "" if lines[0].trials == 1 else "; bands: one standard deviation over trials"
+    drawn = [
+        figure(
+            draw.curve(results, "steady_regret"),
+            f"Steady regret against the round. {at}: {regret}.",
+            f"Mean steady regret{band}.",
+        ),
+        figure(
+            draw.log_curve(results),
+            f"Steady regret against the logarithm of the round. {at}: {regret}.",
+            "Against the logarithm of the round. With a linear scale up, growth like log T is a straight line.",
+        ),
+        figure(
+            draw.breakdown(results),
+            f"Shares of the steady regret by cause. {at}: {causes_told(causes)}.",
+            "What the regret is made of, and how much it is.",
+        ),
+        figure(
+            draw.curve(results, "skips"),
+            f"Skipped rounds against the round. {at}: {skips}.",
+            f"Rounds skipped by a skip rule{band}.",
+        ),
+        figure(
+            draw.curve(results, "slack"),
+            f"Budget rate minus average cost against the round. {at}: {slack}.",
+            f"Distance to the budget line per round; at 0 all is spent{band}.",
+        ),
+        figure(
+            draw.spread(results),
+            f"Final steady regret of each trial. Means: {regret}.",
+            "Each trial a point, if they are not too many; lines: medians.",
+        ),
+        *(swept_figure(axis, policy_sweep(axis, lines), "bars: one standard error") for axis in axes[:MOST_SWEEPS]),
+    ]
+    return figures(list(results), drawn)
+
+
+def problem_by_problem(lines: Sequence[Sequence[Line]], drawn: Sequence[Markup], reference: str) -> Markup:
+    """A part for each problem, folded if they are many."""
+    parts: list[Markup] = []
+    if len(drawn) < len(lines):
+        words = f"Figures are drawn for the first {len(drawn)} of {len(lines)} problems; the tables are there for all."
+        parts.append(tag("p", words))
+    for number, of_problem in enumerate(lines):
+        name = of_problem[0].problem
+        content = [table(summary_table(of_problem, reference), write_caption(of_problem, reference))]
+        content += drawn[number : number + 1]
+        lowest = min(of_problem, key=lambda line: line.mean)
+        if len(lines) == 1:
+            parts += [tag("h3", name), *content[1:]]  # the table of the only problem is the result
+        elif len(lines) <= FEW_PROBLEMS:
+            parts += [tag("h3", name), *content]
+        else:
+            parts.append(fold(name, *content, note=f"lowest: {lowest.policy}, {three_digits(lowest.mean)}"))
+    return joined(parts)
+
+
+def provenance(study: Study) -> Markup:
+    """Versions, machine and time, from the manifest, and the experiment as it was written."""
+    manifest = study.manifest
+    spells = manifest["spells"]
+    seconds = float(np.sum([spell["seconds"] for spell in spells]))
+    rows = [
+        *((f"{name} version", str(version)) for name, version in manifest["versions"].items()),
+        ("kernels", manifest["kernels"]),
+        *((f"host: {name}", str(value)) for name, value in manifest["host"].items()),
+        ("begun", manifest["begun"]),
+        ("finished", str(manifest["finished"])),
+        (
+            "time at work",
+            f"{span(seconds)}, in {in_words(len(spells), 'spell')} on " + ", ".join(engines(spells)),
+        ),
+    ]
+    written = json.dumps(manifest["file"], indent=1, ensure_ascii=False, default=str)
+    return joined(
+        [
+            table(Table(("what", "value"), tuple(rows)), "From the manifest of the run", words=True),
+            fold("The experiment file", tag("pre", written)),
+        ]
+    )
+
+
+def engines(spells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Who worked, each once."""
+    return list(dict.fromkeys(str(spell["engine"]) for spell in spells))
+
+
+def how_to_read(lines: Sequence[Sequence[Line]], reference: str) -> Markup:
+    """What the words mean."""
+    words = {
+        "Steady regret": "the distance to the best possible expected reward, without the luck of rewards and costs: "
+        "the regret of wrong arms, of idle rounds and of unspent budget. Less is better.",
+        "±": "one standard error of the mean over trials.",
+        f"Minus {reference}": f"the difference of the means, in brackets the interval that holds 95 % of {RESAMPLES:,} "
+        "resamples of the trials. Trial by trial the policies met the same random numbers, so trials are drawn in "
+        "pairs; an interval without 0 is a difference that is more than luck.",
+        f"Ratio to {reference}": f"the quotient of the means; none where that of {reference} is below {FLOOR:g}.",
+        "Min headroom": "the smallest budget · t minus money spent, over all rounds t of all trials. Below 0 the "
+        "promise is broken.",
+        "Limit": "log T · Σ gap / KL, about the least regret of a policy that does well on every problem; a yardstick "
+        "for long runs, not a bound.",
+    }
+    if len(lines) > 1:
+        words |= {
+            "Regret / limit": f"geometric mean over problems; a mean regret below {FLOOR:g} counts as {FLOOR:g}.",
+            "Won, better, worse": "problems on which the policy is the lowest; on which it differs from the reference "
+            f"by more than {NOISE:g} standard errors of the paired differences.",
+        }
+    return tag("ul", *(tag("li", tag("strong", f"{word}: "), meaning) for word, meaning in words.items()))
+
+
+def foot() -> Markup:
+    """Who made the page."""
+    return tag("p", f"Made by paceline {__version__}. The page is complete in itself and fetches nothing.")

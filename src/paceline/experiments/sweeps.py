@@ -1,0 +1,121 @@
+"""Grids of an experiment, as regret against one parameter at a time."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from paceline.experiments.keys import shown
+from paceline.experiments.problem_specs import TABLE
+from paceline.experiments.summary import Line
+from paceline.reports.sweep import Sweep, Trace
+from paceline.statistics import Estimate
+
+Entry = dict[str, Any]  # a problem or a policy in the manifest
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What stands at each value of one parameter of one thing, the other parameters being fixed."""
+
+    thing: str
+    parameter: str
+    values: tuple[Any, ...]
+    at: tuple[tuple[int, ...], ...]  # the numbers of the problems, or of the policy, at each value
+
+    @property
+    def shown(self) -> tuple[float, ...] | tuple[str, ...]:
+        """The values for an axis."""
+        if is_numeric(self.values):
+            return tuple(map(float, self.values))
+        return tuple(shown(place, value) for place, value in enumerate(self.values, start=1))
+
+
+def is_numeric(values: Sequence[object]) -> bool:
+    """Whether all are numbers; truth values are not."""
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def problem_axes(problems: Sequence[Entry]) -> list[Axis]:
+    """The swept parameters of problems; members of a family at the same value stand together."""
+    return list(axes_of(problems, [(entry["stream"] >> TABLE, plain_name(entry, "name")) for entry in problems]))
+
+
+def policy_axes(policies: Sequence[Entry]) -> list[Axis]:
+    """The swept parameters of policies."""
+    names = [plain_name(entry, "label") for entry in policies]
+    return list(axes_of(policies, [(name, name) for name in names]))
+
+
+def plain_name(entry: Entry, key: str) -> str:
+    """The name of a problem or a policy without its place in the grid.
+
+    >>> plain_name({"name": "three-arms, budget=0.4", "words": ", budget=0.4"}, "name")
+    'three-arms'
+    """
+    return str(entry[key]).removesuffix(entry["words"])
+
+
+def axes_of(entries: Sequence[Entry], groups: Sequence[tuple[object, str]]) -> Iterator[Axis]:
+    """An axis for each group, parameter and setting of the other parameters that has two values or more."""
+    found: dict[tuple[object, ...], dict[str, list[int]]] = {}
+    for number, (entry, (group, _)) in enumerate(zip(entries, groups, strict=True)):
+        for key, value in entry["swept"].items():
+            others = {other: setting for other, setting in entry["swept"].items() if other != key}
+            place = found.setdefault((group, key, json.dumps(others, sort_keys=True)), {})
+            place.setdefault(json.dumps(value, sort_keys=True), []).append(number)
+    for (_, key, others_text), by_value in found.items():
+        if len(by_value) < 2:
+            continue
+        pairs = [(json.loads(text), tuple(numbers)) for text, numbers in by_value.items()]
+        if is_numeric([value for value, _ in pairs]):
+            pairs.sort()
+        names = list(dict.fromkeys(groups[number][1] for _, numbers in pairs for number in numbers))
+        thing = names[0] if len(names) == 1 else names[0].rpartition(" ")[0]  # members of a family are numbered
+        values, at = zip(*pairs, strict=True)
+        fixed = "".join(f", {other}={setting}" for other, setting in json.loads(str(others_text)).items())
+        yield Axis(thing + fixed, str(key), values, at)
+
+
+def problem_sweep(axis: Axis, by_problem: Sequence[Sequence[Line]]) -> Sweep:
+    """Mean steady regret of each policy against a parameter of the problem, with one standard error up and down.
+
+    Where a value has several problems it is the mean over them. Their trials have random numbers of their own, so the
+    squares of the standard errors add up.
+    """
+    traces = []
+    for place in range(len(by_problem[0])):
+        at = [[by_problem[number][place] for number in numbers] for numbers in axis.at]
+        means = np.array([np.mean([line.mean for line in lines]) for lines in at])
+        errors = np.array([np.sqrt(sum((line.error or 0.0) ** 2 for line in lines)) / len(lines) for lines in at])
+        traces.append(trace((place,) * len(at), means.tolist(), (means - errors).tolist(), (means + errors).tolist()))
+    return Sweep(axis.parameter, axis.shown, tuple(traces), "Steady regret")
+
+
+def policy_sweep(axis: Axis, lines: Sequence[Line]) -> Sweep:
+    """Mean steady regret on one problem against a parameter of a policy, with one standard error up and down."""
+    estimates = {
+        line.policy: Estimate(line.mean, line.mean - (line.error or 0.0), line.mean + (line.error or 0.0))
+        for line in lines
+    }
+    return of_policies(axis, estimates, "Steady regret")
+
+
+def aggregate_sweep(axis: Axis, ratios: Mapping[str, Estimate]) -> Sweep:
+    """Regret in units of the limit over all problems against a parameter of a policy, with the 95 % interval."""
+    return of_policies(axis, ratios, "Regret / limit, geometric mean")
+
+
+def of_policies(axis: Axis, estimates: Mapping[str, Estimate], quantity: str) -> Sweep:
+    """One trace through policies; ``estimates`` has all policies in their order."""
+    places = tuple(numbers[0] for numbers in axis.at)
+    chosen = [list(estimates.values())[place] for place in places]
+    means, lows, highs = ([getattr(one, part) for one in chosen] for part in ("value", "low", "high"))
+    return Sweep(axis.parameter, axis.shown, (trace(places, means, lows, highs),), quantity)
+
+
+def trace(places: tuple[int, ...], means: list[float], lows: list[float], highs: list[float]) -> Trace:
+    """A trace from lists."""
+    return Trace(places, tuple(means), tuple(lows), tuple(highs))

@@ -1,0 +1,71 @@
+"""The work of one task, wherever it is done."""
+
+import os
+import signal
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import parent_process, resource_tracker
+from pathlib import Path
+from threading import Thread
+
+from paceline.experiments.experiment import Task
+from paceline.simulation.simulate import Trial, compile_first, run_trial
+from paceline.simulation.totals import Totals, stack_trials
+
+
+def run_task(task: Task, step: Callable[[int], None] | None = None) -> Totals:
+    """Play the trials of a task; their totals one above the other."""
+    return stack_trials([run_trial(trial, step) for trial in task.trials()])
+
+
+def compile_all(trials: Sequence[Trial]) -> None:
+    """Compile every policy, or load it from the disk, before the work; one process at a time on a machine.
+
+    Several processes that compile the same function at once can spoil numba's cache.
+    """
+    with one_at_a_time():
+        for trial in trials:
+            compile_first(trial)
+
+
+def begin_process(trials: Sequence[Trial]) -> None:
+    """What a process of our own does first."""
+    Thread(target=end_with_parent, daemon=True).start()
+    compile_all(trials)
+
+
+def end_with_parent() -> None:
+    """A parent that was killed cannot tell its workers, and they would wait for ever."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def interrupts_for_us_alone() -> Iterator[None]:
+    """What starts in here does not see Ctrl-C, which a terminal sends to every process; we see it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # to start it would undo the mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def one_at_a_time() -> Iterator[None]:
+    """Wait until no other process of this user on this machine is in here."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        yield
+        return
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    with (Path(tempfile.gettempdir()) / f"paceline-compile-{user}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,1 +1,0 @@
-"""The laboratory: run policies on problems, turn raw totals into regret, show it."""

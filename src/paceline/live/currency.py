@@ -1,0 +1,61 @@
+"""Amounts in the user's currency, counted in whole units that are a power of two in that currency."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from paceline.errors import InvalidValue
+from paceline.kernels.budget import UNIT_BITS, Clock, new_clock
+
+MOST_UNITS = 1 << 62  # half of what the guard can count; the rest is for sums on the way
+
+
+@dataclass(frozen=True)
+class Currency:
+    """The scale of costs: the amount that counts as 1 to the policy.
+
+    A unit is  2**-shift  of the currency, chosen so that the scale is at most 2**32 units. Multiplying a float by a
+    power of two is exact, so rounding a cost up and income down to a unit is all the rounding there is.
+
+    >>> currency = Currency(5.0)
+    >>> currency.shift, currency.charge(1.25) == 1.25 * 2**29, currency.amount(currency.charge(0.3)) >= 0.3
+    (29, True, True)
+    """
+
+    scale: float
+
+    @cached_property
+    def shift(self) -> int:
+        """The unit is 2**-shift: the smallest of which the scale is at most 2**32."""
+        fraction, exponent = math.frexp(self.scale)
+        return UNIT_BITS - exponent + (fraction == 0.5)
+
+    @cached_property
+    def units(self) -> float:
+        """Units in one of the currency: a power of two."""
+        return math.ldexp(1.0, self.shift)
+
+    def charge(self, cost: float) -> int:
+        """A cost in units, rounded up; the product of a tiny cost may vanish."""
+        return math.ceil(cost * self.units) or int(cost > 0.0)
+
+    def income(self, amount: float) -> int:
+        """Income in units, rounded down."""
+        return math.floor(amount * self.units)
+
+    def amount(self, units: int) -> float:
+        """What so many units are in the currency."""
+        return units / self.units
+
+    def new_clock(self, budget: float, seed: int) -> Clock:
+        """The clock of a bandit with this income per round; whatever its seed, it draws from stream 0."""
+        clock = new_clock(math.ldexp(budget, self.shift - UNIT_BITS), seed, 0)
+        clock.budget = budget / self.scale
+        clock.unit = 1.0 / self.units / self.scale
+        return clock
+
+    def check_total(self, line_units: int, more: float) -> None:
+        """Refuse income beyond what can be counted."""
+        if line_units + more * self.units >= MOST_UNITS:
+            most = self.amount(MOST_UNITS)
+            raise InvalidValue(f"income in all must stay below {most:g} (2**62 units), got {more!r} more")

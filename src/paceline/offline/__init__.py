@@ -1,0 +1,1 @@
+"""Policy evaluation on logged data."""

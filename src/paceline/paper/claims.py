@@ -1,0 +1,204 @@
+"""What the paper says of its two experiments, checked against what was measured."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.reports.tables import mean_and_error
+from paceline.simulation.results import Run
+
+Runs = Mapping[str, Run]
+
+# Labels of the paper's figures; "_skip" there, behind the guard here.
+SUAK, OPS, PDS, USS = "SUAK", "OPS", "PDS", "USS"
+OPS_TWO, USS_FIVE, SUAK_FEWEST = "OPS, a = 2", "USS, λ = 5", "SUAK, fewest"
+
+OURS = "Thompson pacer (not in the paper)"
+
+CROSSING = 1_400_000  # where the paper sees SUAK overtake OPS
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of the paper, what was measured, and whether it holds."""
+
+    figure: int
+    says: str
+    measured: str
+    holds: bool
+
+
+def ends_with_less_regret(runs: Runs) -> Claim:
+    """Figure 1, left."""
+    suak, ops = final(runs[SUAK].regret), final(runs[OPS].regret)
+    text = f"SUAK {mean_and_error(suak)}, OPS {mean_and_error(ops)}"
+    return Claim(1, "SUAK ends with less regret than OPS", text, bool(suak.mean() < ops.mean()))
+
+
+def ops_skips_far_more(runs: Runs) -> Claim:
+    """Figure 1, middle. Far more: at least three times."""
+    suak, ops = final(runs[SUAK].skips).mean(), final(runs[OPS].skips).mean()
+    text = f"OPS {ops:,.0f}, SUAK {suak:,.0f}: {ops / max(suak, 1.0):.1f} times"
+    return Claim(1, "OPS skips far more rounds than SUAK (3 times or more)", text, bool(ops >= 3 * suak))
+
+
+def ops_skips_sublinearly(runs: Runs) -> Claim:
+    """Figure 1, middle."""
+    exponent = growth(runs[OPS])
+    says = "The skips of OPS grow sublinearly (like T^x with x < 0.9)"
+    return Claim(1, says, f"x = {exponent:.2f} over the second half", exponent < 0.9)
+
+
+def primal_dual_is_worst(runs: Runs) -> Claim:
+    """Figure 2, first."""
+    ends = {label: final(runs[label].regret).mean() for label in (SUAK, OPS, PDS, USS)}
+    text = ", ".join(f"{label} {end:,.0f}" for label, end in sorted(ends.items(), key=lambda item: -item[1]))
+    return Claim(2, "PDS has the most regret", text, max(ends, key=lambda label: ends[label]) == PDS)
+
+
+def simplex_is_poor(runs: Runs) -> Claim:
+    """Figure 2, first."""
+    uss, five = final(runs[USS].regret), final(runs[USS_FIVE].regret)
+    others = max(final(runs[label].regret).mean() for label in (SUAK, OPS))
+    text = f"λ = 9: {mean_and_error(uss)}; λ = 5: {mean_and_error(five)}; the worse of SUAK and OPS {others:,.0f}"
+    return Claim(2, "USS (λ = 9) performs poorly: more regret than SUAK and OPS", text, bool(uss.mean() > others))
+
+
+def suak_overtakes(runs: Runs) -> Claim:
+    """Figure 2, second."""
+    text = "; ".join(
+        f"a = {a}: {describe_settings(crossing(runs[SUAK], runs[ops]))}" for a, ops in ((3, OPS), (2, OPS_TWO))
+    )
+    return Claim(2, "SUAK overtakes OPS", text, crossing(runs[SUAK], runs[OPS]) is not None)
+
+
+def overtakes_at(runs: Runs) -> Claim:
+    """Figure 2, second. About: within a tenth."""
+    at = crossing(runs[SUAK], runs[OPS])
+    near = at is not None and abs(at - CROSSING) <= 0.1 * CROSSING
+    return Claim(2, "... at about round 1.4 million (OPS with the radius of SUAK, a = 3)", describe_settings(at), near)
+
+
+def few_skips(runs: Runs) -> Claim:
+    """Figure 2, third. Very few: under one round in a hundred."""
+    shares = {label: final(runs[label].skips).mean() / runs[label].rounds[-1] for label in (SUAK, USS)}
+    text = ", ".join(f"{label} {final(runs[label].skips).mean():,.0f} ({share:.2%})" for label, share in shares.items())
+    return Claim(2, "SUAK and USS have very few skips (under 1 % of rounds)", text, bool(max(shares.values()) < 0.01))
+
+
+def all_skip_sublinearly(runs: Runs) -> Claim:
+    """Figure 2, third."""
+    exponents = {label: growth(runs[label]) for label in (SUAK, OPS, PDS, USS)}
+    text = ", ".join(f"{label} {exponent:.2f}" for label, exponent in exponents.items())
+    says = "The number of skips is sublinear for all algorithms (T^x with x < 0.9)"
+    return Claim(2, says, text, bool(max(exponents.values()) < 0.9))
+
+
+def phase_one_at_budget(runs: Runs) -> Claim:
+    """Figure 2, fourth. Near: within 0.01 of c half way through phase 1 and at its end.
+
+    It depends on which unclassified arm goes first, which the paper leaves open: in the order of the list the cheap
+    arms are done before any expensive one. The regret at the end is the same.
+    """
+    found = {}
+    for label in (SUAK_FEWEST, SUAK):
+        run = runs[label]
+        average = (run.spent / run.rounds).mean(axis=0)
+        end = phase_one_end(run)
+        found[label] = [average[max(int(np.searchsorted(run.rounds, at)) - 1, 0)] for at in (end / 2, end)]
+    text = "; ".join(f"{label}: {half:.4f} half way, {last:.4f} at its end" for label, (half, last) in found.items())
+    near = max(abs(cost - runs[SUAK].problem.budget) for cost in found[SUAK_FEWEST]) < 0.01
+    return Claim(2, "The average cost of SUAK is near c = 0.5 in phase 1 (fewest pulls first)", text, bool(near))
+
+
+def falls_and_climbs(runs: Runs) -> Claim:
+    """Figure 2, fourth. About 0.49: from 0.485 to 0.495; back: closer to c by half at the end."""
+    run = runs[SUAK]
+    if (run.memory["classified_at"][:, -1] == 0).any():
+        return Claim(2, FALLS, "phase 1 did not end in every trial", False)
+    average = (run.spent / run.rounds).mean(axis=0)
+    later = run.rounds >= phase_one_end(run)
+    lowest, last = float(average[later].min()), float(average[-1])
+    back = run.problem.budget - last < (run.problem.budget - lowest) / 2
+    text = f"falls to {lowest:.4f} at round {run.rounds[later][average[later].argmin()]:,}, ends at {last:.4f}"
+    return Claim(2, FALLS, text, 0.485 <= lowest <= 0.495 and back)
+
+
+FALLS = "... then falls to about 0.49 and climbs back towards 0.5"
+
+
+def others_at_constraint(runs: Runs) -> Claim:
+    """Figure 2, fourth."""
+    slack = {
+        label: runs[label].problem.budget - final(runs[label].spent).mean() / runs[label].rounds[-1]
+        for label in (OPS, PDS, USS)
+    }
+    text = ", ".join(f"{label} {rest:.1e}" for label, rest in slack.items())
+    says = "The average cost of the others sits at the constraint (within 0.001)"
+    return Claim(2, says, text, bool(max(slack.values()) < 1e-3))
+
+
+CLAIMS: dict[int, tuple[Callable[[Runs], Claim], ...]] = {
+    1: (ends_with_less_regret, ops_skips_far_more, ops_skips_sublinearly),
+    2: (
+        primal_dual_is_worst,
+        simplex_is_poor,
+        suak_overtakes,
+        overtakes_at,
+        few_skips,
+        all_skip_sublinearly,
+        phase_one_at_budget,
+        falls_and_climbs,
+        others_at_constraint,
+    ),
+}
+
+
+def times_less(runs: Runs) -> str:
+    """How the pacer compares, in a sentence."""
+    ours = final(runs[OURS].steady_regret)
+    losses = (
+        f"{label} {final(runs[label].steady_regret).mean() / ours.mean():,.0f}" for label in (SUAK, OPS, PDS, USS)
+    )
+    return (
+        f"Not in the paper: the Thompson pacer ends with a steady regret of {mean_and_error(ours)}. "
+        f"Times as much as that lose: {', '.join(losses)}."
+    )
+
+
+def final(curve: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Each trial's value at the last round."""
+    return curve[:, -1].astype(np.float64)
+
+
+def growth(run: Run) -> float:
+    """The x for which mean skips grew like T^x from half of the rounds to all of them; infinite if they began later."""
+    skips = run.skips.mean(axis=0)
+    half = int(np.searchsorted(run.rounds, run.rounds[-1] / 2))
+    if skips[-1] == skips[half]:
+        return 0.0
+    if skips[half] == 0.0:
+        return math.inf
+    return float(np.log(skips[-1] / skips[half]) / np.log(run.rounds[-1] / run.rounds[half]))
+
+
+def crossing(behind: Run, ahead: Run) -> int | None:
+    """The checkpoint from which ``behind`` has less mean regret than ``ahead`` for good, after having had more."""
+    difference = (behind.regret - ahead.regret).mean(axis=0)
+    if difference[-1] >= 0.0 or not (difference > 0.0).any():
+        return None
+    return int(behind.rounds[int(np.flatnonzero(difference > 0.0)[-1]) + 1])
+
+
+def describe_settings(at: int | None) -> str:
+    """A crossing in words."""
+    return "not within these rounds" if at is None else f"at round {at:,}"
+
+
+def phase_one_end(run: Run) -> float:
+    """Mean round at which all arms were classified; the end of the run for a trial that did not get there."""
+    ends = run.memory["classified_at"][:, -1]
+    return float(np.where(ends == 0, run.rounds[-1], ends).mean())

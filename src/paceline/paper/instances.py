@@ -1,0 +1,26 @@
+"""The paper's two problems."""
+
+from paceline.problems.problem import Problem
+
+
+def three_arms() -> Problem:
+    """The problem of Figure 1: r* = 0.59, base (arm 3, arm 1), weight 0.4 on arm 3.
+
+    >>> round(three_arms().optimum.value, 12)
+    0.59
+    """
+    return Problem.beta([0.45, 0.7, 0.8], [0.3, 0.75, 0.8], budget=0.5, concentration=10.0)
+
+
+def eight_arms() -> Problem:
+    """The problem of Figure 2: r* = 0.65, base (arm 6, arm 2), weight 4/9 on arm 6; the next base is 0.005 worse.
+
+    >>> round(eight_arms().optimum.value, 12)
+    0.65
+    """
+    return Problem.beta(
+        [0.35, 0.45, 0.52, 0.72, 0.84, 0.9, 0.92, 0.9],
+        [0.25, 0.3, 0.4, 0.6, 0.7, 0.75, 0.8, 0.85],
+        budget=0.5,
+        concentration=10.0,
+    )

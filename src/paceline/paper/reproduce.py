@@ -1,0 +1,213 @@
+"""The paper's two experiments: run them, draw the figures, hold the claims against the numbers."""
+
+import json
+import platform
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from paceline import checks
+from paceline.paper import instances as paper
+from paceline.paper.claims import CLAIMS, OPS, OPS_TWO, OURS, PDS, SUAK, SUAK_FEWEST, USS, USS_FIVE, Claim, times_less
+from paceline.policies import suak
+from paceline.policies.one_phase import OnePhase
+from paceline.policies.policy import Policy
+from paceline.policies.primal_dual import PrimalDual
+from paceline.policies.thompson import ThompsonPacer
+from paceline.policies.ucb_simplex import UCBSimplex
+from paceline.problems.problem import Problem
+from paceline.reports.tables import Table, mean_and_error
+from paceline.simulation.results import Results
+from paceline.simulation.simulate import simulate
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One figure of the paper."""
+
+    figure: int
+    title: str
+    problem: Callable[[], Problem]
+    rounds: int
+    trials: int
+
+
+EXPERIMENTS = {
+    1: Experiment(1, "3 arms", paper.three_arms, 500_000, 10),
+    2: Experiment(2, "8 arms", paper.eight_arms, 2_500_000, 10),
+}
+
+# The paper's four, then the same with another constant or order that its text leaves room for.
+POLICIES: dict[str, Policy] = {
+    SUAK: suak.SUAK(),
+    OPS: OnePhase(a=3),
+    PDS: PrimalDual(),
+    USS: UCBSimplex(lam=9),
+    OPS_TWO: OnePhase(a=2),
+    USS_FIVE: UCBSimplex(lam=5),
+    SUAK_FEWEST: suak.SUAK(order="fewest"),
+    OURS: ThompsonPacer(),
+}
+PAPER = (SUAK, OPS, PDS, USS)
+VARIANTS = {OPS: OPS_TWO, USS: USS_FIVE}
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One experiment as it was run, with the claims held against it."""
+
+    experiment: Experiment
+    results: Results
+    claims: tuple[Claim, ...]
+    seconds: float
+
+
+def check_scale(rounds: int | None, trials: int | None, seed: int) -> None:
+    """Refuse what `reproduce` would refuse, before anything is run or written."""
+    if rounds is not None:
+        checks.rounds("rounds", rounds)
+    if trials is not None:
+        checks.whole("trials", trials, 1)
+    checks.seed(seed)
+
+
+def reproduce(
+    figure: int, rounds: int | None = None, trials: int | None = None, seed: int = 0, progress: bool = False
+) -> Reproduction:
+    """Run one experiment, at the paper's scale unless told otherwise."""
+    experiment = EXPERIMENTS[figure]
+    start = time.perf_counter()
+    results = simulate(
+        experiment.problem(),
+        POLICIES,
+        rounds=experiment.rounds if rounds is None else rounds,
+        trials=experiment.trials if trials is None else trials,
+        seed=seed,
+        checkpoints=500,
+        progress=progress,
+    )
+    claims = tuple(check(results.runs) for check in CLAIMS[figure])
+    return Reproduction(experiment, results, claims, time.perf_counter() - start)
+
+
+def draw(reproduction: Reproduction, folder: Path) -> Path:
+    """The figure with the paper's panels."""
+    from paceline.reports.figures import paper_figure
+
+    results, experiment = reproduction.results, reproduction.experiment
+    path = folder / f"figure{experiment.figure}.png"
+    paper_figure(
+        {label: results[label] for label in PAPER},
+        {label: results[variant] for label, variant in VARIANTS.items()},
+        (SUAK, OPS),
+        results[OURS],
+        f"{experiment.title}, {results.trials} trials; bands: one standard deviation; dashed: another constant",
+        path,
+    )
+    return path
+
+
+def claims_table(claims: Iterable[Claim]) -> Table:
+    """Every claim beside what was measured."""
+    rows = (
+        (f"Figure {claim.figure}: {claim.says}", claim.measured, "yes" if claim.holds else "NO") for claim in claims
+    )
+    return Table(("The paper says", "Measured", "Holds"), tuple(rows))
+
+
+def event_table(results: Results) -> Table:
+    """SUAK by the events of the paper's proof."""
+    run = results[SUAK]
+    names = {
+        "guard_skips": "R_a, guard skips",
+        "classification_pulls": "R_b, classification pulls",
+        "classification_skips": "R_c, classification skips",
+        "base_rounds": "R_d, base rounds",
+    }
+    rounds, regret = run.rounds_by_event(), run.regret_by_event()
+    rows = (
+        (name, mean_and_error(rounds[event][:, -1]), mean_and_error(regret[event][:, -1]))
+        for event, name in names.items()
+    )
+    return Table(("SUAK by event", "rounds", "regret"), tuple(rows))
+
+
+def breakdown_table(results: Results) -> Table:
+    """Where each policy's pseudo-regret comes from."""
+    causes = ("wrong_arms", "idle", "unspent", "cost_luck")
+    rows = tuple(
+        (label, *(mean_and_error(run.breakdown()[cause][:, -1]) for cause in causes)) for label, run in results.items()
+    )
+    return Table(("policy", "wrong arms", "idle", "unspent", "luck of costs"), rows)
+
+
+def write_report(reproductions: Iterable[Reproduction], folder: Path) -> None:
+    """report.md for people, report.json for programs."""
+    reproductions = tuple(reproductions)
+    claims = [claim for reproduction in reproductions for claim in reproduction.claims]
+    lines = ["# The paper's experiments, run again", "", claims_table(claims).to_markdown(), ""]
+    for reproduction in reproductions:
+        experiment, results = reproduction.experiment, reproduction.results
+        lines += [
+            f"## Figure {experiment.figure}: {experiment.title}",
+            "",
+            f"{results.trials} trials of {results.rounds[-1]:,} rounds, seed {results.seed}; "
+            f"means over trials ± standard error at the last round.",
+            "",
+            f"![Figure {experiment.figure}](figure{experiment.figure}.png)",
+            "",
+            results.table().to_markdown(),
+            "",
+            times_less(results.runs),
+            "",
+            "Pseudo-regret by its causes (they add up to it; without the luck of costs, to steady regret):",
+            "",
+            breakdown_table(results).to_markdown(),
+            "",
+            event_table(results).to_markdown(),
+            "",
+        ]
+    (folder / "report.md").write_text("\n".join(lines), encoding="utf-8")
+    (folder / "report.json").write_text(json.dumps(as_data(reproductions), indent=2) + "\n", encoding="utf-8")
+
+
+def as_data(reproductions: tuple[Reproduction, ...]) -> dict[str, object]:
+    """The report as plain data."""
+    return {
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("paceline", "numpy", "numba")},
+        },
+        "claims": [asdict(claim) for reproduction in reproductions for claim in reproduction.claims],
+        "figures": [
+            {
+                "figure": reproduction.experiment.figure,
+                "problem": reproduction.results.problem.to_dict(),
+                "rounds": int(reproduction.results.rounds[-1]),
+                "trials": reproduction.results.trials,
+                "seed": reproduction.results.seed,
+                "seconds": round(reproduction.seconds, 1),
+                "policies": {
+                    label: {
+                        "policy": run.policy,
+                        **{
+                            name: {"mean": float(curve[:, -1].mean()), "deviation": float(curve[:, -1].std())}
+                            for name, curve in (
+                                ("regret", run.regret),
+                                ("pseudo_regret", run.pseudo_regret),
+                                ("steady_regret", run.steady_regret),
+                                ("skips", run.skips),
+                                ("idle", run.idle),
+                                ("spent", run.spent),
+                            )
+                        },
+                        "min_headroom": float(run.min_headroom.min()),
+                    }
+                    for label, run in reproduction.results.items()
+                },
+            }
+            for reproduction in reproductions
+        ],
+    }

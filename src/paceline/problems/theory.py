@@ -1,0 +1,153 @@
+"""What theory says: a yardstick for any policy, and the paper's bound for SUAK."""
+
+import math
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline import checks
+from paceline.problems.distributions import extremes
+from paceline.problems.divergence import divergence
+from paceline.problems.problem import Problem
+
+GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+ROUNDING = 1e-12  # a gap below this is 0 but for rounding
+
+Floats = npt.NDArray[np.float64]
+
+
+def limit(problem: Problem, rounds: int) -> float:
+    """About the least regret of a policy that does well on every problem:  log T  sum over gap_i > 0 of  gap_i / KL_i.
+
+    KL_i is the least divergence, of reward and cost together, from arm i to an arm that would be worth pulling (means
+    mu', rho' with  mu' - lambda* rho' >= y*):  an arm must be pulled log T / KL_i times to rule that out. Base arms are
+    pulled all the time and cost nothing extra.
+
+    This is a yardstick, not a theorem for this problem: it is the argument of Lai and Robbins (1985) carried over,
+    and no instance-dependent lower bound is known for bandits with anytime knapsacks. It is asymptotic: at small T a
+    good policy is below it.
+
+    >>> from paceline import paper
+    >>> round(limit(paper.three_arms(), 500_000), 1), round(limit(paper.eight_arms(), 2_500_000), 1)
+    (10.3, 207.6)
+    """
+    gaps = problem.optimum.gaps
+    effort = sum(gaps[arm] / least_divergence(problem, arm) for arm in range(problem.arms) if gaps[arm] > ROUNDING)
+    return math.log(checks.rounds("rounds", rounds)) * float(effort)
+
+
+def least_divergence(problem: Problem, arm: int) -> float:
+    """KL_i of `limit`. Among arms just worth pulling it is convex in the cost, so a golden section finds it."""
+    best, reward, cost = problem.optimum, problem.rewards[arm], problem.costs[arm]
+
+    def total(other_cost: float) -> float:
+        other_reward = max(best.level + best.price * other_cost, reward.mean)
+        return divergence(reward, other_reward) + divergence(cost, other_cost)
+
+    if best.price == 0.0 or cost.variance == 0.0:
+        return total(cost.mean)
+    # Means that the two families can have; at the ends the divergence is infinite.
+    low = extremes(cost)[0]
+    high = min(cost.mean, (extremes(reward)[1] - best.level) / best.price)
+    if high <= low:
+        return math.inf
+    for _ in range(100):
+        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        if total(left) <= total(right):
+            high = right
+        else:
+            low = left
+    return min(total((low + high) / 2.0), total(cost.mean))
+
+
+@dataclass(frozen=True)
+class SuakBound:
+    """Theorem 1 of the paper and the lemmas behind it, term by term, with L = log T.
+
+    ``suboptimal_bases``   sum_i 432 r* ((delta_i + 1) / delta_i)^2 L / (delta_min Delta_min,i^2)
+    ``classification_and_underuse``   241 K r* L / (c delta_min^2)
+    ``guard``              3 pi^2 r* / delta_min^2
+    ``confidence``         2 pi^2 K^2, for the rounds in which a confidence bound fails
+    ``total``              the sum: a bound on the expected regret
+
+    Of the lemmas: ``classification_pulls`` 96 L / delta_i^2 for each arm, ``classification_skips`` 104 L / (c
+    delta_i) + 1 for each arm more expensive than c (0 for the others), ``guard_skips`` 3 pi^2 / delta_min^2, ``unspent`` 41 L
+    / delta_min^2, ``base_pulls`` 432 ((delta_i + 1) / delta_i)^2 L / (delta_min Delta_min,i^2) for each arm, in
+    suboptimal bases, and ``omega`` the range of omega(t), from 2 delta_min / 9 to delta_min / (2 + delta_min - c).
+
+    The bound on the money unspent is for problems that use their budget; where the best arm is affordable (price 0)
+    money is left over, and costs nothing.
+
+    delta_i = |rho_i - c|, and Delta_min,i is the least loss of a base with arm i that is not the optimal one. A base
+    has one arm that costs at most c, or a more expensive and a cheaper one (or the null arm). Where a delta or Delta is 0 the
+    bound is infinite: the theorem assumes otherwise.
+    """
+
+    suboptimal_bases: float
+    classification_and_underuse: float
+    guard: float
+    confidence: float
+    classification_pulls: Floats
+    classification_skips: Floats
+    guard_skips: float
+    unspent: float
+    base_pulls: Floats
+    omega: tuple[float, float]
+
+    @property
+    def total(self) -> float:
+        """The bound on the expected regret."""
+        return self.suboptimal_bases + self.classification_and_underuse + self.guard + self.confidence
+
+
+def suak_bound(problem: Problem, rounds: int) -> SuakBound:
+    """The paper's bounds for SUAK on a problem, after so many rounds.
+
+    >>> from paceline import paper
+    >>> f"{suak_bound(paper.three_arms(), 500_000).total:.2e}"
+    '1.26e+09'
+    """
+    log_rounds = math.log(checks.rounds("rounds", rounds))
+    c, value = problem.budget, problem.optimum.value
+    deltas = np.abs(problem.cost_means - c)
+    smallest = float(deltas.min())
+    gaps = smallest_base_gaps(problem)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = 432.0 * ((deltas + 1.0) / deltas) ** 2 * log_rounds / np.float64(smallest) / gaps**2
+    # An arm in no other base is in no wrong one; but the theorem says nothing where a mean cost is the budget.
+    base_pulls = np.where(np.isinf(gaps), 0.0, each) if smallest > 0.0 else np.full(problem.arms, math.inf)
+    with np.errstate(divide="ignore"):
+        inverse_square = float(np.float64(1.0) / smallest**2)
+        beyond = problem.cost_means > c
+        return SuakBound(
+            suboptimal_bases=float(value * base_pulls.sum()),
+            classification_and_underuse=241.0 * problem.arms * value * log_rounds / c * inverse_square,
+            guard=3.0 * math.pi**2 * value * inverse_square,
+            confidence=2.0 * math.pi**2 * problem.arms**2,
+            classification_pulls=96.0 * log_rounds / deltas**2,
+            classification_skips=np.where(beyond, 104.0 * log_rounds / (c * deltas) + 1.0, 0.0),
+            guard_skips=3.0 * math.pi**2 * inverse_square,
+            unspent=41.0 * log_rounds * inverse_square,
+            base_pulls=base_pulls,
+            omega=(2.0 * smallest / 9.0, smallest / (2.0 + smallest - c)),
+        )
+
+
+def smallest_base_gaps(problem: Problem) -> Floats:
+    """Delta_min,i for each arm: the least loss of a base other than the optimal one that contains it."""
+    c, null = problem.budget, problem.arms
+    rewards, costs = np.append(problem.reward_means, 0.0), np.append(problem.cost_means, 0.0)
+    optimal = set(problem.optimum.base)
+    gaps = np.full(null + 1, math.inf)
+    singles = [(arm,) for arm in range(null) if costs[arm] <= c]
+    pairs = product(np.flatnonzero(costs > c).tolist(), np.flatnonzero(costs < c).tolist())
+    for base in (*singles, *pairs):
+        if set(base) == optimal:
+            continue
+        expensive, cheap = base[0], base[-1]
+        weight = (c - costs[cheap]) / (costs[expensive] - costs[cheap]) if expensive != cheap else 1.0
+        loss = problem.optimum.value - (weight * rewards[expensive] + (1.0 - weight) * rewards[cheap])
+        gaps[list(base)] = np.minimum(gaps[list(base)], max(loss, 0.0))
+    return gaps[:null]

@@ -1,0 +1,29 @@
+"""Problems from TOML files."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from paceline.errors import PacelineError, UnreadableFile
+from paceline.problems.problem import Problem
+from paceline.text import read_text
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a file; what is wrong with it in one line."""
+    text = read_text(path)
+    try:
+        return tomllib.loads(text)
+    except ValueError as error:  # TOMLDecodeError, or a number with more digits than Python reads
+        raise UnreadableFile(f"{path} must be valid TOML, but: {str(error).partition(';')[0]}") from error
+    except RecursionError as error:
+        raise UnreadableFile(f"{path} must be valid TOML, but it is nested too deeply") from error
+
+
+def read_problem(path: Path) -> Problem:
+    """The problem in a file, at the top or under [problem]."""
+    tables = read_toml(path)
+    try:
+        return Problem.from_dict(tables.get("problem", tables))
+    except PacelineError as error:
+        raise type(error)(f"{path}: {error}") from None

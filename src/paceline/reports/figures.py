@@ -1,0 +1,352 @@
+"""Figures: the only file that knows matplotlib. No pyplot, so no global state and no display."""
+
+import io
+import os
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter
+
+from paceline import checks
+from paceline.errors import InvalidValue
+from paceline.statistics import FLOOR, log_means, three_digits
+
+if TYPE_CHECKING:
+    from paceline.experiments.arena import Arena
+    from paceline.offline.replays import Replay
+    from paceline.simulation.results import Results, Run
+
+STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "lines.linewidth": 1.6,
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
+    "savefig.dpi": 200,
+}
+
+# Okabe and Ito's palette: distinct to readers with any colour vision.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+FEW_DECADES = 200.0  # from one end of a logarithmic axis to the other
+DASHES = ("-", "--", "-.")  # once the colours are used up
+
+QUANTITIES: dict[str, tuple[str, Callable[["Run"], npt.NDArray[np.float64]]]] = {
+    "regret": ("Regret", lambda run: run.regret),
+    "pseudo_regret": ("Pseudo-regret", lambda run: run.pseudo_regret),
+    "steady_regret": ("Steady regret", lambda run: run.steady_regret),
+    "skips": ("Skipped rounds", lambda run: run.skips.astype(float)),
+    "idle": ("Rounds without a pull", lambda run: run.idle.astype(float)),
+    "spent": ("Spent", lambda run: run.spent),
+    "slack": ("Budget rate minus average cost", lambda run: run.problem.budget - run.spent / run.rounds),
+}
+
+
+def curves(results: "Results", quantities: tuple[str, ...], path: str | os.PathLike[str] | None = None) -> Figure:
+    """One panel per quantity, one line per run, a band of one standard deviation over trials."""
+    if not quantities:
+        raise InvalidValue("quantities must name at least one curve, got none")
+    for quantity in quantities:
+        checks.one_of("quantity", quantity, tuple(QUANTITIES))
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(3.6 * len(quantities), 3.1))
+        panels = figure.subplots(1, len(quantities), squeeze=False)[0]
+        for axes, quantity in zip(panels, quantities, strict=True):
+            panel(axes, results, quantity)
+        legend_below(figure, panels[0])
+        if path is not None:
+            save(figure, path)
+    return figure
+
+
+def look(place: int) -> tuple[str, str]:
+    """The colour and the dashes of the policy in this place; the first 21 differ.
+
+    >>> look(0), look(7)
+    (('#0072B2', '-'), ('#0072B2', '--'))
+    """
+    again, colour = divmod(place, len(COLOURS))
+    return COLOURS[colour], DASHES[again % len(DASHES)]
+
+
+def panel(axes: Axes, runs: "Mapping[str, Run]", quantity: str, title: str | None = None) -> None:
+    """Lines of one quantity against the round. Labels keep their colour by their place in ``runs``."""
+    name, values_of = QUANTITIES[quantity]
+    for number, run in enumerate(runs.values()):
+        line(axes, run, values_of(run), *look(number))
+    axes.set_title(title or name)
+    finish(axes)
+
+
+def line(axes: Axes, run: "Run", values: npt.NDArray[np.float64], colour: str, dashes: Any = "-") -> None:
+    """Mean over trials with a band of one standard deviation."""
+    mean, deviation = values.mean(axis=0), values.std(axis=0)
+    axes.plot(run.rounds, mean, color=colour, label=run.label, linestyle=dashes)
+    axes.fill_between(run.rounds, mean - deviation, mean + deviation, color=colour, alpha=0.18, linewidth=0)
+
+
+def finish(axes: Axes) -> None:
+    """Common axes: rounds below, from zero, large numbers in words."""
+    axes.set_xlabel("Round")
+    axes.set_xlim(left=0)
+    axes.margins(x=0)
+    plain_numbers(axes)
+
+
+def plain_numbers(axes: Axes) -> None:
+    """Numbers without powers of ten; a short logarithmic axis has some between them, too."""
+    for axis in (axes.xaxis, axes.yaxis):
+        low, high = sorted(axis.get_view_interval())
+        if axis.get_scale() == "log" and high < FEW_DECADES * low:
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+        axis.set_minor_formatter(NullFormatter())
+
+
+def short(value: float) -> str:
+    """A number as an axis wants it.
+
+    >>> short(2_500_000), short(30_000), short(0.004), short(0.0)
+    ('2.5M', '30k', '0.004', '0')
+    """
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:.10g}{letter}"
+    return f"{value:.4g}"
+
+
+def legend_below(figure: Figure, axes: Axes, columns: int | None = None) -> None:
+    """One legend for all panels, below them."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns or len(labels))
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write the figure in the format that the name asks for, making its folder if need be."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+
+
+def svg_of(draw: Callable[[Axes], None], width: float, height: float) -> str:
+    """One panel as an SVG, with the same bytes each time. Texts stay texts, and a dollar sign in them is one.
+
+    >>> svg_of(lambda axes: axes.set_title("50 $ & more"), 3.0, 2.0).count("50 $ &amp; more")
+    1
+    """
+    settings: dict[Any, Any] = {
+        "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # about as wide as each other
+        "svg.fonttype": "none",
+        "svg.hashsalt": "paceline",
+        "text.parse_math": False,
+    }
+    text = io.StringIO()
+    with mpl.rc_context({**STYLE, **settings}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # the browser has more letters than matplotlib's font
+        figure = Figure(figsize=(width, height))
+        draw(figure.subplots())
+        figure.savefig(text, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    return slim(text.getvalue())
+
+
+def slim(svg: str) -> str:
+    r"""An SVG without its preamble and its indents, and paths to a hundredth of a point: half the size.
+
+    >>> slim('<?xml?><svg>\n  <path d="M 0.123456 2 \nL 3.5 4 \n"/></svg>')
+    '<svg><path d="M0.12 2L3.5 4"/></svg>'
+    """
+
+    def rounded(path: re.Match[str]) -> str:
+        numbers = re.sub(r"(\.\d\d)\d+", r"\1", path[0])
+        return re.sub(r"\s*([A-Za-z\"])\s*", r"\1", numbers.removeprefix(" d="))
+
+    whole = svg[svg.index("<svg") :]
+    return re.sub(r"\n\s*", "", re.sub(r' d="[^"]*"', lambda path: " d=" + rounded(path), whole))
+
+
+def paper_figure(
+    runs: "Mapping[str, Run]",
+    variants: "Mapping[str, Run]",
+    zoom: tuple[str, ...],
+    extra: "Run",
+    title: str,
+    path: str | os.PathLike[str],
+) -> None:
+    """The paper's panels: regret, regret of the runs in ``zoom``, skips, c minus average cost.
+
+    ``variants`` maps a label of ``runs`` to a run of the same policy with another constant; it is dashed. ``extra``
+    is a run that the paper does not have; it is a black line in every panel.
+    """
+    colours = dict(zip(runs, COLOURS, strict=False))
+    layout = (
+        ("Regret", "regret", tuple(runs), False),
+        ("Regret, " + " and ".join(zoom), "regret", zoom, True),
+        ("Skipped rounds", "skips", tuple(runs), False),
+        ("$c$ minus average cost", "slack", tuple(runs), False),
+    )
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(14.5, 3.7))
+        panels = figure.subplots(1, 4)
+        for axes, (name, quantity, labels, zoomed) in zip(panels, layout, strict=True):
+            values_of = QUANTITIES[quantity][1]
+            for label in labels:
+                if label in variants and quantity == "regret" and (zoomed or label not in zoom):
+                    line(axes, variants[label], values_of(variants[label]), colours[label], (0, (4, 2)))
+                line(axes, runs[label], values_of(runs[label]), colours[label])
+            line(axes, extra, values_of(extra), "#000000")
+            axes.set_title(name)
+            finish(axes)
+        settle_slack(panels[3], [runs[label] for label in runs])
+        named: dict[str, Any] = {}
+        for axes in panels:
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+                named.setdefault(label, handle)
+        ordered = [label for label in (*runs, *(run.label for run in variants.values()), extra.label) if label in named]
+        figure.legend([named[label] for label in ordered], ordered, loc="outside lower center", ncols=len(ordered))
+        figure.suptitle(title, x=0.005, ha="left", fontsize=10)
+        save(figure, path)
+
+
+def settle_slack(axes: Axes, runs: "list[Run]") -> None:
+    """Scale the panel to what comes after the first eighth of the rounds; early averages would squeeze it flat."""
+    settled = [(run.problem.budget - run.spent / run.rounds).mean(axis=0)[len(run.rounds) // 8 :] for run in runs]
+    top = max(float(curve.max()) for curve in settled)
+    bottom = min(float(curve.min()) for curve in settled)
+    if top > 0.0:
+        axes.set_ylim(min(-0.08 * top, 1.2 * bottom), 1.6 * top)
+
+
+FEW_POINTS, MOST_POINTS = 20, 1000  # in a row of a figure: few are large, too many say nothing
+
+# Greys: colours stand for policies.
+CAUSES = {"wrong_arms": ("wrong arms", "#4d4d4d"), "idle": ("idle", "#9a9a9a"), "unspent": ("unspent", "#d6d6d6")}
+
+
+def arena_figure(arena: "Arena", path: str | os.PathLike[str] | None = None) -> Figure:
+    """Steady regret in units of the limit: by round, by cause, and its spread over trials and problems."""
+    with mpl.rc_context(STYLE):
+        longest = max(map(len, arena.labels))
+        figure = Figure(figsize=(11.5 + 0.07 * longest, 2.1 + 0.3 * max(len(arena.labels), 6)))
+        by_round, by_cause, spread = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
+        draw_ratios(by_round, arena)
+        draw_causes(by_cause, arena)
+        draw_spread(spread, arena)
+        spread.sharey(by_cause)
+        by_cause.set_yticks(range(len(arena.labels)), arena.labels)
+        by_cause.invert_yaxis()
+        spread.tick_params(labelleft=False)
+        for axes in (by_cause, spread):
+            axes.grid(visible=False, axis="y")
+            axes.tick_params(axis="y", length=0)
+            axes.spines["left"].set_visible(False)
+        handles, names = by_round.get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=max(1, min(len(names), 160 // (longest + 8))))
+        note = "steady regret; the limit is a yardstick for long runs, not a bound"
+        figure.suptitle(f"{arena.title}: {arena.size} ({note})", x=0.005, ha="left", fontsize=10)
+        if path is not None:
+            save(figure, path)
+    return figure
+
+
+def draw_ratios(axes: Axes, arena: "Arena") -> None:
+    """Geometric mean over problems of mean steady regret / limit, the limit being that of the round."""
+    for number, label in enumerate(arena.labels):
+        regret = np.stack([res[label].steady_regret.T for res in arena.results])
+        ratios = np.exp((log_means(regret) - np.log(arena.limits)).mean(axis=0))
+        colour, dashes = look(number)
+        axes.plot(arena.rounds, ratios, dashes, color=colour, label=label)
+    axes.axhline(1.0, color="#555555", linewidth=1, linestyle=":", label="the limit")
+    axes.set(xscale="log", yscale="log", xlabel="Round", title="Regret / limit, geometric mean over problems")
+    axes.margins(x=0)
+    plain_numbers(axes)
+
+
+def draw_causes(axes: Axes, arena: "Arena") -> None:
+    """What the regret of each policy is made of, and at the end of its bar how many limits it is."""
+    draw_shares(axes, [arena.causes(label) for label in arena.labels])
+    axes.text(102, -0.62, "× limit", va="center", color="#555555")
+
+
+def draw_shares(axes: Axes, causes: Sequence[Mapping[str, float]], height: float = 0.62) -> None:
+    """A bar per policy with the shares of its regret, and at its end the whole."""
+    totals = np.array([sum(parts.values()) for parts in causes])
+    left = np.zeros(len(causes))
+    for cause, (name, grey) in CAUSES.items():
+        shares = 100.0 * np.array([parts[cause] for parts in causes]) / np.maximum(totals, np.finfo(float).tiny)
+        axes.barh(range(len(causes)), shares, left=left, height=height, color=grey, label=name)
+        left += shares
+    for place, total in enumerate(totals):
+        axes.text(102, place, three_digits(float(total)), va="center")
+    axes.set(xlim=(0, 122), xticks=range(0, 101, 25), xlabel="% of the regret", title="Where it comes from")
+    axes.spines["bottom"].set_bounds(0, 100)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.42, 0.0), borderaxespad=3.2, ncols=3)
+
+
+def draw_spread(axes: Axes, arena: "Arena", height: float = 0.8) -> None:
+    """Regret / limit of every trial on every problem at the last round; the line is the median."""
+    for place, label in enumerate(arena.labels):
+        ends = np.stack([res[label].steady_regret[:, -1] for res in arena.results])
+        ratios = np.log10(np.maximum(ends, FLOOR) / arena.limits[:, -1:]).ravel()
+        draw_violin(axes, ratios, place, height)
+    axes.axvline(0.0, color="#555555", linewidth=1, linestyle=":")
+    powers_of_ten(axes)
+    axes.set(xlabel="Regret / limit of a trial", title="Its spread over trials")
+
+
+def draw_violin(axes: Axes, values: npt.NDArray[np.float64], place: int, height: float) -> None:
+    """How values are spread along a row, with the values themselves if they are few; the line is the median."""
+    colour, _ = look(place)
+    if values.size > 1:
+        violin: Any = axes.violinplot(values, [place], orientation="horizontal", widths=height, showextrema=False)
+        violin["bodies"][0].set(facecolor=colour, alpha=0.45, linewidth=0)
+    if values.size <= MOST_POINTS:
+        size = 5 if values.size > FEW_POINTS else 12
+        axes.scatter(values, np.full(values.size, place), s=size, color=colour, alpha=0.6, linewidth=0)
+    axes.plot([np.median(values)] * 2, [place - 0.4 * height, place + 0.4 * height], color=colour)
+
+
+def powers_of_ten(axes: Axes) -> None:
+    """Below are logarithms; write what they are logarithms of."""
+    axes.xaxis.set_major_locator(MultipleLocator(1.0))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda power, _: short(10.0**power)))
+
+
+def replay_figure(replay: "Replay", path: str | os.PathLike[str] | None = None) -> Figure:
+    """Reward per round against the budget: a line per policy with its 95 % interval, and what the means would allow."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(6.4, 4.2))
+        axes = figure.subplots()
+        budgets = sorted({budget for _, budget in replay})
+        labels = list(dict.fromkeys(label for label, _ in replay))
+        fine = np.linspace(budgets[0], budgets[-1], 200)
+        best_mix, best_arm = zip(*(replay.allowed(budget) for budget in fine.tolist()), strict=True)
+        axes.plot(fine, best_mix, ":", color="#555555", label="best mix of arms")
+        axes.plot(fine, best_arm, "--", color="#9a9a9a", label="best single arm")
+        for number, label in enumerate(labels):
+            colour, dashes = look(number)
+            rewards = [replay[label, budget].reward for budget in budgets]
+            low, high = [reward.low for reward in rewards], [reward.high for reward in rewards]
+            axes.plot(budgets, [reward.value for reward in rewards], dashes, color=colour, marker="o", label=label)
+            axes.fill_between(budgets, low, high, color=colour, alpha=0.18, linewidth=0)
+            axes.vlines(budgets, low, high, color=colour, alpha=0.5, linewidth=1)
+        axes.set(xlabel="Budget per round", ylabel="Reward per round", title=f"A log of {replay.rows:,} rows, replayed")
+        axes.set_ylim(bottom=0)
+        plain_numbers(axes)
+        legend_below(figure, axes, columns=min(len(labels) + 2, 5))
+        if path is not None:
+            save(figure, path)
+    return figure

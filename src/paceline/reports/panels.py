@@ -1,0 +1,200 @@
+"""The figures of a report: one panel each, as an SVG, so that a page can put them side by side or below each other.
+
+Labels of policies stand in the legend of the page, or above their rows; colours are those of `figures.look`.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.reports import figures
+from paceline.statistics import FLOOR
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from paceline.experiments.arena import Arena
+    from paceline.reports.sweep import Sweep, Trace
+    from paceline.simulation.results import Results
+
+WIDTH, HEIGHT = 4.2, 3.0
+ROW = 0.46  # the height of a policy's row
+FEWEST_ROWS = 4  # there is room for
+BAR = 0.48  # of it, the bar or the violin
+LONGEST = 46  # letters of a label that fit above a row
+FAR_APART = 20.0  # from this ratio on the lower of two regrets cannot be seen beside the higher: logarithms
+WIDE = 50.0  # the same for values of a parameter
+
+Floats = npt.NDArray[np.float64]
+
+
+def curve(results: "Results", quantity: str) -> str:
+    """Means of a quantity against the round, with bands of one standard deviation over trials."""
+
+    def draw(axes: "Axes") -> None:
+        figures.panel(axes, results, quantity)
+        if quantity == "slack":
+            axes.axhline(0.0, color="#555555", linewidth=1, linestyle=":")
+            figures.settle_slack(axes, list(results.values()))
+        elif axes.get_ylim()[0] > 0.0:
+            axes.set_ylim(bottom=0.0)
+
+    return figures.svg_of(draw, WIDTH, HEIGHT)
+
+
+def log_curve(results: "Results") -> str:
+    """Steady regret against the logarithm of the round; logarithms up, too, if policies are far apart."""
+
+    def draw(axes: "Axes") -> None:
+        figures.panel(axes, results, "steady_regret", "Steady regret, logarithmic time")
+        axes.set_xscale("log")
+        axes.set_xlim(results.rounds[0], results.rounds[-1] if len(results.rounds) > 1 else results.rounds[0] + 1)
+        means = np.stack([run.steady_regret.mean(axis=0) for run in results.values()])
+        if far_apart(means[:, -1]):
+            axes.set_yscale("log", nonpositive="clip")
+            axes.set_ylim(bottom=max(float(means.min()), FLOOR) / 1.5)
+            axes.set_title("Steady regret, both logarithmic")
+        elif axes.get_ylim()[0] > 0.0:
+            axes.set_ylim(bottom=0.0)
+        figures.plain_numbers(axes)
+
+    return figures.svg_of(draw, WIDTH, HEIGHT)
+
+
+def far_apart(values: Floats) -> bool:
+    """Whether the lowest could not be seen beside the highest.
+
+    >>> far_apart(np.array([1.0, 2.0])), far_apart(np.array([0.0, 2.0])), far_apart(np.array([0.0, 0.0]))
+    (False, True, False)
+    """
+    return bool(np.maximum(values, FLOOR).max() >= FAR_APART * np.maximum(values, FLOOR).min())
+
+
+def breakdown(results: "Results") -> str:
+    """Steady regret at the end by cause: a bar per policy."""
+    causes = [
+        {cause: float(run.breakdown()[cause][:, -1].mean()) for cause in figures.CAUSES} for run in results.values()
+    ]
+
+    def draw(axes: "Axes") -> None:
+        figures.draw_shares(axes, causes, BAR)
+        rows(axes, list(results), "regret")
+
+    return figures.svg_of(draw, WIDTH, row_height(len(results)))
+
+
+def spread(results: "Results") -> str:
+    """Steady regret at the end of every trial: a violin per policy."""
+    ends = [run.steady_regret[:, -1] for run in results.values()]
+    logs = far_apart(np.concatenate(ends))
+
+    def draw(axes: "Axes") -> None:
+        for place, values in enumerate(ends):
+            figures.draw_violin(axes, np.log10(np.maximum(values, FLOOR)) if logs else values, place, BAR)
+        axes.set(xlabel="Steady regret of a trial", title="Final regret, trial by trial")
+        if logs:
+            figures.powers_of_ten(axes)
+        else:
+            figures.plain_numbers(axes)
+        rows(axes, list(results))
+
+    return figures.svg_of(draw, WIDTH, row_height(len(results)))
+
+
+def row_height(count: int) -> float:
+    """The height of a figure with so many rows."""
+    return max(HEIGHT, 1.2 + ROW * count)
+
+
+def rows(axes: "Axes", labels: Sequence[str], heading: str = "") -> None:
+    """Write each label above its row, where a long one has room, and ``heading`` above the numbers at the right."""
+    axes.set_ylim(max(len(labels), FEWEST_ROWS) - 0.6, -0.9)
+    axes.set_yticks([])
+    axes.grid(visible=False, axis="y")
+    axes.spines["left"].set_visible(False)
+    across = axes.get_yaxis_transform()
+    for place, label in enumerate(labels):
+        shown = axes.text(0.0, place - 0.31, fitting(label), transform=across, va="bottom", fontsize=8)
+        shown.set_in_layout(False)
+    axes.text(1.0, -0.62, heading, transform=across, va="center", ha="right", fontsize=8, color="#555555")
+
+
+def fitting(label: str) -> str:
+    r"""A label that fits above a row and can be written in an SVG.
+
+    >>> fitting("x" * 60)[-3:], fitting("two\nlines")
+    ('xx…', 'two lines')
+    """
+    plain = "".join(letter if letter.isprintable() else " " for letter in label)
+    return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 1]}…"
+
+
+def aggregate_curve(averages: "Arena") -> str:
+    """Regret in units of the limit against the round, geometric means over problems."""
+
+    def draw(axes: "Axes") -> None:
+        figures.draw_ratios(axes, averages)
+        axes.set_title("Regret / limit, geometric mean")
+
+    return figures.svg_of(draw, WIDTH, HEIGHT)
+
+
+def aggregate_breakdown(ends: "Arena") -> str:
+    """Regret in units of the limit by cause, means over problems."""
+
+    def draw(axes: "Axes") -> None:
+        figures.draw_shares(axes, [score.causes for score in ends.scores()], BAR)
+        rows(axes, ends.labels, "× limit")
+
+    return figures.svg_of(draw, WIDTH, row_height(len(ends.labels)))
+
+
+def aggregate_spread(ends: "Arena") -> str:
+    """Regret in units of the limit of every trial on every problem."""
+
+    def draw(axes: "Axes") -> None:
+        figures.draw_spread(axes, ends, BAR)
+        rows(axes, ends.labels)
+
+    return figures.svg_of(draw, WIDTH, row_height(len(ends.labels)))
+
+
+def swept(sweep: "Sweep") -> str:
+    """Regret against a parameter: lines with error bars over numbers, or over words at even distances."""
+    return figures.svg_of(partial(draw_sweep, sweep=sweep), WIDTH, HEIGHT)
+
+
+def draw_sweep(axes: "Axes", sweep: "Sweep") -> None:
+    """The traces, their points in the colours of the policies."""
+    places = np.asarray(sweep.values if sweep.numeric else range(len(sweep.values)), np.float64)
+    for number, trace in enumerate(sweep.traces):
+        nudge = 0.0 if sweep.numeric else 0.08 * (number - (len(sweep.traces) - 1) / 2)  # words have room beside them
+        draw_trace(axes, places + nudge, trace)
+    if sweep.numeric:
+        if places.min() > 0.0 and places.max() >= WIDE * places.min():
+            axes.set_xscale("log")
+        axes.margins(x=0.05)
+    else:
+        axes.set_xlim(-0.5, len(places) - 0.5)
+    means = np.array([trace.means for trace in sweep.traces])
+    if far_apart(means):
+        axes.set_yscale("log", nonpositive="clip")
+    elif means.min() >= 0.0:
+        axes.set_ylim(bottom=0.0)
+    figures.plain_numbers(axes)
+    if not sweep.numeric:
+        axes.set_xticks(places, [fitting(str(value)) for value in sweep.values])
+    axes.set(xlabel=fitting(sweep.parameter), title=sweep.quantity)
+
+
+def draw_trace(axes: "Axes", places: Floats, trace: "Trace") -> None:
+    """A line in the colour of its policy, or in grey where each point is another policy."""
+    looks = [figures.look(place) for place in trace.places]
+    colour, dashes = looks[0] if len(set(trace.places)) == 1 else ("#9a9a9a", "-")
+    axes.plot(places, trace.means, dashes, color=colour, zorder=2)
+    for at, mean, low, high, (own, _) in zip(places, trace.means, trace.lows, trace.highs, looks, strict=True):
+        below_above = [[max(mean - low, 0.0)], [max(high - mean, 0.0)]]
+        axes.errorbar(at, mean, below_above, fmt="o", markersize=4, capsize=2.5, linewidth=1, color=own, zorder=3)

@@ -1,0 +1,1 @@
+"""Play policies on problems, and turn raw totals into regret."""

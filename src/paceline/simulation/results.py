@@ -1,0 +1,214 @@
+"""What a simulation leaves behind: raw totals by policy, and the views of them that people ask for."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.errors import UnknownName, UnreadableFile
+from paceline.files import all_or_nothing
+from paceline.problems.problem import Problem
+from paceline.reports.tables import Table, frame, results_table
+from paceline.simulation import regret
+from paceline.simulation.totals import Totals
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The trials of one policy. Arrays have a row per trial and a column per checkpoint."""
+
+    label: str
+    policy: str  # the policy as it was set up, for the reader
+    problem: Problem
+    rounds: Ints
+    totals: Totals
+
+    @cached_property
+    def regret(self) -> Floats:
+        """Empirical regret  T r* - sum of rewards."""
+        return regret.empirical(self.problem, self.rounds, self.totals)
+
+    @cached_property
+    def pseudo_regret(self) -> Floats:
+        """T r* - sum of the mean rewards of the pulled arms."""
+        return regret.pseudo(self.problem, self.rounds, self.totals)
+
+    @cached_property
+    def steady_regret(self) -> Floats:
+        """Pseudo-regret without the luck of costs: the one to compare policies by."""
+        return regret.steady(self.problem, self.rounds, self.totals)
+
+    def breakdown(self) -> dict[str, Floats]:
+        """Pseudo-regret by cause: wrong_arms + idle + unspent = steady_regret, and + cost_luck = pseudo_regret."""
+        return regret.breakdown(self.problem, self.rounds, self.totals)
+
+    @property
+    def skips(self) -> Ints:
+        """Rounds skipped by a skip rule: the guard's, or one of the policy's own."""
+        return self.totals.skips
+
+    @property
+    def idle(self) -> Ints:
+        """All rounds without a pull: skips, and null arms that the policy chose."""
+        return self.totals.idle
+
+    @property
+    def spent(self) -> Floats:
+        """Cumulative cost."""
+        return self.totals.spent
+
+    @property
+    def pulls(self) -> Ints:
+        """(trials, K): pulls of each arm at the end."""
+        return self.totals.pulls[:, -1]
+
+    @property
+    def min_headroom(self) -> Floats:
+        """(trials,): the smallest  c t - S_c(t)  over all rounds. Not below 0, or the promise was broken."""
+        return self.totals.min_headroom
+
+    @property
+    def memory(self) -> dict[str, npt.NDArray[Any]]:
+        """What the policy itself kept count of, by name."""
+        return {name: self.totals.memory[name] for name in self.totals.memory.dtype.names or ()}
+
+    def rounds_by_event(self) -> dict[str, Ints]:
+        """SUAK only: rounds by kind (guard skips, classification skips and pulls, base rounds)."""
+        return regret.rounds_by_event(self.label, self.totals)
+
+    def regret_by_event(self) -> dict[str, Floats]:
+        """SUAK only: empirical regret by kind of round, the paper's R_a, R_c, R_b, R_d."""
+        return regret.regret_by_event(self.label, self.problem, self.totals)
+
+
+@dataclass(frozen=True, eq=False)
+class Results(Mapping[str, Run]):
+    """The runs of a simulation by label.
+
+    >>> from paceline import paper
+    >>> from paceline.simulation import simulate as run
+    >>> res = run.simulate(paper.three_arms(), ["uniform", "oracle"], rounds=1000, trials=2)
+    >>> list(res), int(res.rounds[-1]), res["oracle"].pulls.shape
+    (['uniform', 'oracle'], 1000, (2, 3))
+    """
+
+    problem: Problem
+    seed: int
+    rounds: Ints  # (C,), the last is the number of rounds played
+    runs: dict[str, Run]
+
+    def __getitem__(self, label: str) -> Run:
+        if label not in self.runs:
+            raise UnknownName(f"label must be one of {', '.join(self.runs)}, got {label!r}")
+        return self.runs[label]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.runs)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    @property
+    def trials(self) -> int:
+        """The number of trials of each run."""
+        return len(next(iter(self.runs.values())).min_headroom)
+
+    def table(self) -> Table:
+        """One line per policy, as of the last round."""
+        return results_table(self.runs)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """A row per policy, trial and checkpoint."""
+        columns = ("regret", "pseudo_regret", "steady_regret", "skips", "idle", "spent")
+        trial, at = (axis.ravel() for axis in np.indices((self.trials, len(self.rounds))))
+        parts: list[dict[str, npt.NDArray[Any]]] = [
+            {
+                "policy": np.full(trial.size, label, object),
+                "trial": trial,
+                "round": self.rounds[at],
+                **{name: getattr(run, name).ravel() for name in columns},
+                **{name: values.ravel() for name, values in run.breakdown().items() if name != "idle"},
+                "idle_regret": run.breakdown()["idle"].ravel(),
+            }
+            for label, run in self.runs.items()
+        ]
+        return frame({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
+
+    def plot(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        quantities: tuple[str, ...] = ("steady_regret", "skips", "slack"),
+    ) -> "Figure":
+        """A panel per quantity against the round, a line per policy with a band of one standard deviation.
+
+        Quantities: regret, pseudo_regret, steady_regret, skips, idle, spent, slack (c minus the average cost).
+        """
+        from paceline.reports.figures import curves
+
+        return curves(self, quantities, path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to one file (NumPy's npz with a JSON head), all or nothing."""
+        head = {
+            "format": FORMAT,
+            "problem": self.problem.to_dict(),
+            "seed": self.seed,
+            "runs": [{"label": label, "policy": run.policy} for label, run in self.runs.items()],
+        }
+        arrays = {
+            f"{number}/{field}": array
+            for number, run in enumerate(self.runs.values())
+            for field, array in run.totals._asdict().items()
+        }
+        with all_or_nothing(Path(path)) as unfinished, unfinished.open("wb") as file:
+            np.savez_compressed(file, head=np.array(json.dumps(head)), rounds=self.rounds, **arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Results":
+        """Read a file that `save` wrote."""
+        try:
+            with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+                return cls._read(file)
+        except OSError as error:
+            raise UnreadableFile(f"{path} must be a readable file, but: {error.strerror or error}") from error
+        except NewerFormat as error:
+            raise UnreadableFile(f"{path} {error}") from None
+        except Exception as error:  # foreign bytes can make NumPy, zipfile, zlib and json fail in any way they like
+            raise UnreadableFile(f"{path} must be a file written by Results.save; it is damaged or foreign") from error
+
+    @classmethod
+    def _read(cls, file: Mapping[str, npt.NDArray[Any]]) -> "Results":
+        head = json.loads(str(file["head"]))
+        if head["format"] > FORMAT:
+            raise NewerFormat(f"has format {head['format']}; this version reads up to {FORMAT}")
+        problem, rounds = Problem.from_dict(head["problem"]), file["rounds"]
+        runs = {
+            entry["label"]: Run(
+                entry["label"],
+                entry["policy"],
+                problem,
+                rounds,
+                Totals(**{field: file[f"{number}/{field}"] for field in Totals._fields}),
+            )
+            for number, entry in enumerate(head["runs"])
+        }
+        return cls(problem, head["seed"], rounds, runs)
+
+
+class NewerFormat(Exception):
+    """A file from a later version."""

@@ -1,0 +1,203 @@
+"""Policies x trials on an executor. Results depend on the seed alone."""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Event
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline import checks
+from paceline.engine import engine_for
+from paceline.errors import InvalidValue
+from paceline.policies import PoliciesLike, label_policies
+from paceline.policies.policy import Policy, Setting
+from paceline.problems.problem import Problem
+from paceline.simulation.progress import Progress, progress_bar
+from paceline.simulation.results import Results, Run
+from paceline.simulation.totals import Totals, new_totals, note, stack_trials
+from paceline.worlds.stationary import world_of
+
+Ints = npt.NDArray[np.int64]
+Result = TypeVar("Result")
+
+# The most rounds between two looks at the outside world: progress, and whether to stop.
+STRIDE = 1_000_000
+
+
+class Stopped(Exception):
+    """The run was given up; raised inside a trial that notices."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One policy on one problem with one stream of random numbers: the unit of work, small to send."""
+
+    problem: Problem
+    policy: Policy
+    checkpoints: Ints
+    seed: int
+    stream: int
+
+
+def run_trial(trial: Trial, step: Callable[[int], None] | None = None) -> Totals:
+    """Play a trial from checkpoint to checkpoint. Memory does not grow with the rounds.
+
+    ``step`` is told of the rounds played, every now and then, and may raise to give up.
+    """
+    problem, policy = trial.problem, trial.policy
+    setting = Setting(problem.arms, problem.budget, int(trial.checkpoints[-1]), problem, problem.max_costs)
+    params, world = policy.params(setting), world_of(problem)
+    state = policy.new_state(setting, trial.seed, trial.stream)
+    simulate_until = engine_for(type(policy)).simulate  # type: ignore[arg-type]  # mypy takes the class for an object
+    totals = new_totals(len(trial.checkpoints), problem.arms, policy.memory)
+    for at, checkpoint in enumerate(trial.checkpoints):
+        while (played := int(state.clock.t)) < checkpoint:
+            until = min(played + STRIDE, int(checkpoint))
+            simulate_until(params, state, world, until)
+            if step is not None:
+                step(until - played)
+        note(totals, at, state)
+    return totals
+
+
+def compile_first(trial: Trial) -> None:
+    """Compile the loop of a policy by playing one round, in this thread alone: a race could corrupt numba's cache."""
+    run_trial(replace(trial, checkpoints=np.array([1])))
+
+
+def checkpoint_rounds(rounds: int, checkpoints: int | Sequence[int]) -> Ints:
+    """The rounds at which totals are kept: so many, evenly spread, or just those given; the last round always.
+
+    >>> checkpoint_rounds(10, 4)
+    array([ 3,  5,  8, 10])
+    >>> checkpoint_rounds(10, [1, 5])
+    array([ 1,  5, 10])
+    """
+    if isinstance(checkpoints, Sequence | np.ndarray) and not isinstance(checkpoints, str | bytes):
+        given = [checks.whole("each checkpoint", point, 1, rounds) for point in checkpoints]
+        return np.array(sorted({*given, rounds}), np.int64)
+    count = min(checks.whole("checkpoints", checkpoints, 1), rounds)
+    return -(-rounds * np.arange(1, count + 1, dtype=np.int64) // count)
+
+
+def check_executor(executor: Executor | None) -> None:
+    """Refuse what cannot take work."""
+    if executor is not None and not isinstance(executor, Executor):
+        raise InvalidValue(
+            f"executor must be a concurrent.futures executor (of a Dask client its get_executor()), got {executor!r}"
+        )
+
+
+def simulate(
+    problem: Problem,
+    policies: PoliciesLike = "thompson",
+    rounds: int = 100_000,
+    trials: int = 10,
+    seed: int = 0,
+    checkpoints: int | Sequence[int] = 200,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> Results:
+    """Play each policy on the problem, ``trials`` times, behind the guard.
+
+    In trial s the n-th pull of arm i has the same outcome whichever policy pulls it, so policies are compared in pairs
+    and adding one changes no other. Without an ``executor`` the trials run in threads, one per core; any
+    concurrent.futures executor will do (for a Dask cluster ``client.get_executor()``) and gives the same numbers.
+
+    >>> from paceline import paper
+    >>> res = simulate(paper.three_arms(), ["suak", "uniform"], rounds=2000, trials=3)
+    >>> list(res), res["suak"].regret.shape, bool((res["suak"].min_headroom >= 0).all())
+    (['suak', 'uniform'], (3, 200), True)
+    """
+    if not isinstance(problem, Problem):
+        raise InvalidValue(f"problem must be a Problem, got {problem!r}")
+    check_executor(executor)
+    chosen = label_policies(policies)
+    rounds = checks.rounds("rounds", rounds)
+    points = checkpoint_rounds(rounds, checkpoints)
+    trials = checks.whole("trials", trials, 1)
+    seed = checks.seed(seed)
+    with progress_bar(rounds * trials * len(chosen), progress) as bar:
+        return play_trials(problem, chosen, points, seed, range(trials), executor, bar)
+
+
+def play_trials(
+    problem: Problem,
+    chosen: dict[str, Policy],
+    points: Ints,
+    seed: int,
+    streams: range,
+    executor: Executor | None,
+    bar: Progress,
+) -> Results:
+    """What `simulate` does once its arguments are in order: a trial for each of the streams."""
+    work = {
+        label: [Trial(problem, policy, points, seed, stream) for stream in streams] for label, policy in chosen.items()
+    }
+    for label_trials in work.values():
+        compile_first(label_trials[0])
+    totals = on_threads(work, bar) if executor is None else on_executor(work, executor, bar)
+    runs = {
+        label: Run(label, repr(chosen[label]), problem, points, stack_trials(label_totals))
+        for label, label_totals in totals.items()
+    }
+    return Results(problem, seed, points, runs)
+
+
+Work = dict[str, list[Trial]]
+
+
+def on_threads(work: Work, bar: Progress) -> dict[str, list[Totals]]:
+    """Run in threads of our own; an interrupt stops them within a stride."""
+    stop = Event()
+
+    def step(rounds: int) -> None:
+        if stop.is_set():
+            raise Stopped
+        bar.advance(rounds)
+
+    with ThreadPoolExecutor(max_workers=cores()) as pool:
+        try:
+            return collect(
+                {label: [pool.submit(run_trial, trial, step) for trial in trials] for label, trials in work.items()}
+            )
+        except BaseException:
+            stop.set()
+            raise
+
+
+def cores() -> int:
+    """How many cores this process may use, where the system tells; else how many there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def on_executor(work: Work, executor: Executor, bar: Progress) -> dict[str, list[Totals]]:
+    """Run on somebody else's executor; progress moves by whole trials."""
+    futures = {label: [executor.submit(run_trial, trial) for trial in trials] for label, trials in work.items()}
+    for trials, label_futures in zip(work.values(), futures.values(), strict=True):
+        for trial, future in zip(trials, label_futures, strict=True):
+            future.add_done_callback(partial(advance_by, bar, int(trial.checkpoints[-1])))
+    return collect(futures)
+
+
+def advance_by(bar: Progress, rounds: int, _: object) -> None:
+    """What to do when a future is done."""
+    bar.advance(rounds)
+
+
+def collect(futures: dict[str, list[Future[Result]]]) -> dict[str, list[Result]]:
+    """All results in their order; at the first failure the rest is cancelled."""
+    everything = [future for label_futures in futures.values() for future in label_futures]
+    try:
+        for future in wait(everything, return_when=FIRST_EXCEPTION).done:
+            future.result()
+    except BaseException:
+        for future in everything:
+            future.cancel()
+        raise
+    return {label: [future.result() for future in label_futures] for label, label_futures in futures.items()}

@@ -1,0 +1,1 @@
+"""Worlds: what a pull yields."""
