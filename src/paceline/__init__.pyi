@@ -1,6 +1,7 @@
 from . import paper as paper
 from . import problems as problems
 from .errors import Conflict as Conflict
+from .errors import InvalidPolicy as InvalidPolicy
 from .errors import InvalidValue as InvalidValue
 from .errors import JournalFailed as JournalFailed
 from .errors import JournalInUse as JournalInUse

@@ -1,8 +1,11 @@
-"""ask, tell, simulate and replay: one text for every policy.
+"""ask, tell and simulate: one text for every policy and every world.
 
-The functions from `sit_out` to `replay` are templates. They call ``choose`` and ``learn``, which
-stand here for the two functions of a policy: `engine_for` puts the real ones in their place and compiles the result
-(see jit.py). So the simulator, the live object and the replay of a log run the very same lines.
+The functions from `ask` to `follow` are templates. They call ``choose``, ``commit`` and ``learn``, which stand here for
+the functions of a policy, and ``outcome``, which stands for that of a world: `engine_for` puts the real ones in their
+place and compiles the result (see kernels/jit.py). So the simulator, the live object and the replay of a log run the
+very same lines.
+
+Only these functions hold the books. A policy is shown the state, which has copies.
 """
 
 from collections.abc import Callable
@@ -12,181 +15,256 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paceline.kernels.budget import close_round, covers, open_round, reserve, settle, units_for
+from paceline.errors import InvalidPolicy
+from paceline.kernels.budget import Books, can_pay, close_round, move, open_round, reserve, settle
 from paceline.kernels.estimates import observe
-from paceline.kernels.jit import bind, graft, kernel
-from paceline.policies.policy import GUARD, SKIP, Policy, State
-from paceline.worlds.stationary import World, outcome
+from paceline.kernels.jit import bind, counted_kernel, direct, graft, kernel, plain
+from paceline.kernels.state import GUARD, SKIP, Decision, State, Storage, book_rows, state_rows
+from paceline.policies.policy import Policy, Setting, commit_nothing
+from paceline.worlds.world import World
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+NO_FAULT, BAD_ARM, BAD_REASON = range(3)
 
-def choose(params: Any, state: State) -> tuple[int, int, int]:
+
+def choose(params: Any, state: State) -> Decision:
     """Stands for the policy's function of that name."""
     raise NotImplementedError
 
 
-def learn(params: Any, state: State, arm: int, event: int, partner: int, reward: float, cost: float) -> None:
+def commit(params: Any, state: State, decision: Decision) -> None:
     """Stands for the policy's function of that name."""
+    raise NotImplementedError
+
+
+def learn(params: Any, state: State, decision: Decision, reward: float, cost: Floats) -> None:
+    """Stands for the policy's function of that name."""
+    raise NotImplementedError
+
+
+def outcome(world: Any, clock: Any, arm: int, count: int, cost: Floats) -> float:
+    """Stands for the world's function of that name."""
+    raise NotImplementedError
+
+
+def reasons() -> int:
+    """Stands for the number of reasons that the policy has."""
     raise NotImplementedError
 
 
 @kernel
-def is_pull(state: State, arm: int) -> bool:
+def is_pull(books: Books, arm: int) -> bool:
     """Whether a choice is an arm, not the null arm or a skip."""
-    return 0 <= arm < state.arms.pulls.size
+    return 0 <= arm < books.pulls.size
 
 
-def sit_out(params: Any, state: State, arm: int, event: int, partner: int) -> None:
-    """Settle a round without a pull."""
-    clock = state.clock
-    clock.idle += 1
-    if arm == SKIP:
-        clock.skips += 1
-    learn(params, state, arm, event, partner, 0.0, 0.0)
-    close_round(clock)
+def decide(params: Any, books: Books, state: State) -> Decision:
+    """Begin a round and choose: an arm that can be paid for, or none. Of a refusal the tag is the arm refused."""
+    payable = open_round(books, state.resources, state.rate, state.headroom, state.planned)
+    state.clock.t = books.tally.t
+    if not payable:
+        return Decision(SKIP, GUARD, SKIP)
+    chosen = choose(params, state)
+    arm, reason = chosen.arm, chosen.reason
+    if not SKIP <= arm <= books.pulls.size:
+        books.tally.fault, books.tally.faulty = BAD_ARM, arm
+        return Decision(SKIP, GUARD, SKIP)
+    if not GUARD < reason < reasons():
+        books.tally.fault, books.tally.faulty = BAD_REASON, reason
+        return Decision(SKIP, GUARD, SKIP)
+    if is_pull(books, arm) and not can_pay(books, state.resources, arm):
+        return Decision(SKIP, GUARD, arm)
+    return Decision(arm, reason, chosen.tag)
 
 
-def ask(params: Any, state: State) -> tuple[int, int, int]:
-    """Begin a round and decide. A round without a pull is settled at once; a pull waits for `tell`, its largest cost
-    reserved. Of a pull that the guard refuses, the arm that was wanted is the partner.
-    """
-    arm, event, partner = SKIP, GUARD, SKIP
-    if open_round(state.clock):
-        arm, event, partner = choose(params, state)
-        if is_pull(state, arm) and not covers(state.clock, state.limits, arm):
-            arm, event, partner = SKIP, GUARD, arm
-    begin(params, state, arm, event, partner)
-    return arm, event, partner
-
-
-def begin(params: Any, state: State, arm: int, event: int, partner: int) -> None:
-    """Set the largest cost of a pull aside, or settle a round without one."""
-    if is_pull(state, arm):
-        reserve(state.clock, state.limits, arm)
+def begin(params: Any, books: Books, state: State, decision: Decision) -> None:
+    """Set the largest costs of a pull aside, or settle a round without one."""
+    commit(params, state, decision)
+    if is_pull(books, decision.arm):
+        reserve(books, state.resources, decision.arm)
+        state.pending[decision.arm] += 1
     else:
-        sit_out(params, state, arm, event, partner)
+        tally = books.tally
+        tally.idle += 1
+        if decision.arm == SKIP:
+            tally.skips += 1
+        for d in range(len(state.resources)):
+            books.cost[d] = 0.0
+        learn(params, state, decision, 0.0, books.cost)
+        close_round(books, state.resources)
 
 
-def take_in(
+def conclude(params: Any, books: Books, state: State, decision: Decision, reward: float) -> None:
+    """Take in the outcome of a pull whose costs are booked: the reward, and ``books.cost``."""
+    arm = decision.arm
+    books.tally.earned += reward
+    books.pulls[arm] += 1
+    state.pending[arm] -= 1
+    observe(state.arms, state.resources, arm, reward, books.cost)
+    learn(params, state, decision, reward, books.cost)
+    close_round(books, state.resources)
+
+
+def ask(params: Any, storage: Storage) -> Decision:
+    """One decision. A round without a pull is settled at once; a pull waits for `tell`, its largest cost reserved."""
+    books = Books(storage.tally[0], *book_rows(storage))
+    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    decision = decide(params, books, state)
+    begin(params, books, state, decision)
+    return decision
+
+
+def tell(
     params: Any,
-    state: State,
+    storage: Storage,
     arm: int,
-    event: int,
-    partner: int,
+    reason: int,
+    tag: int,
     reward: float,
-    cost: float,
-    released: int,
-    charged: int,
+    cost: Any,
+    released: Any,
+    charged: Any,
 ) -> None:
-    """Settle a pull: release its reservation, charge its cost, remember its outcome, let the policy learn."""
-    clock = state.clock
-    settle(clock, released, charged)
-    clock.earned += reward
-    observe(state.arms, arm, reward, cost)
-    learn(params, state, arm, event, partner, reward, cost)
-    close_round(clock)
+    """Settle a pull with its outcome on the scale of [0, 1] and, by resource, the units to release and to charge."""
+    books = Books(storage.tally[0], *book_rows(storage))
+    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    for d in range(len(state.resources)):
+        books.cost[d] = cost[d]
+        move(books, d, released[d], charged[d])
+    conclude(params, books, state, Decision(arm, reason, tag), reward)
 
 
-def tell(params: Any, state: State, arm: int, event: int, partner: int, reward: float, cost: float) -> None:
-    """Settle a pull with its outcome on the scale of [0, 1]."""
-    take_in(params, state, arm, event, partner, reward, cost, state.limits.units[arm], units_for(cost))
+def follow(params: Any, storage: Storage, arm: int, reason: int, tag: int) -> None:
+    """Begin a round with a decision that was made earlier, as a journal tells it."""
+    books = Books(storage.tally[0], *book_rows(storage))
+    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    payable = open_round(books, state.resources, state.rate, state.headroom, state.planned)
+    state.clock.t = books.tally.t
+    if payable:
+        rechoose(params, state)
+    begin(params, books, state, Decision(arm, reason, tag))
 
 
-def simulate(params: Any, state: State, world: World, until: int) -> None:
-    """Play against a world until round ``until`` is settled; may be called again to go on."""
-    clock, arms = state.clock, state.arms
-    while clock.t < until:
-        arm, event, partner = ask(params, state)
-        if is_pull(state, arm):
-            reward, cost = outcome(world, clock.seed, clock.stream, arm, arms.pulls[arm])
-            tell(params, state, arm, event, partner, reward, cost)
+def rechoose(params: Any, state: State) -> None:
+    """Stands for `choose_again` where ``commit`` needs what a choice leaves in the scratch arrays, else for nothing."""
+    raise NotImplementedError
 
 
-def play_table(params: Any, state: State, rewards: Floats, costs: Floats) -> None:
-    """Play a table that knows the outcome of every arm in every round: row t is round t, a column is an arm."""
-    for row in range(rewards.shape[0]):
-        arm, event, partner = ask(params, state)
-        if is_pull(state, arm):
-            tell(params, state, arm, event, partner, rewards[row, arm], costs[row, arm])
+def choose_again(params: Any, state: State) -> None:
+    """Leave in the scratch arrays what `choose` left there."""
+    choose(params, state)
 
 
-def sift(params: Any, state: State, shown: Ints, rewards: Floats, costs: Floats, most_rounds: int) -> None:
-    """Play rows that know the outcome of one arm each: a pull passes over rows until one shows its arm.
+def choose_not(params: Any, state: State) -> None:
+    """Nothing is needed of a choice that is known."""
 
-    It ends after ``most_rounds``, or with a pull for which no row is left; that round stays open.
+
+def simulate(params: Any, storage: Storage, world: Any, until: int) -> None:
+    """Play against a world until round ``until`` is settled; may be called again to go on.
+
+    It ends early when the world has no more outcomes (its reward is not a number; the last pull stays open), or when
+    the policy makes a mistake.
     """
-    clock = state.clock
-    row = 0
-    while clock.t < most_rounds:
-        arm, event, partner = ask(params, state)
-        if is_pull(state, arm):
-            while row < shown.size and shown[row] != arm:
-                row += 1
-            if row == shown.size:
+    books = Books(storage.tally[0], *book_rows(storage))
+    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    tally = books.tally
+    while tally.t < until and tally.fault == NO_FAULT:
+        decision = decide(params, books, state)
+        begin(params, books, state, decision)
+        arm = decision.arm
+        if is_pull(books, arm):
+            reward = outcome(world, state.clock, arm, books.pulls[arm], books.cost)
+            if reward != reward:
                 break
-            tell(params, state, arm, event, partner, rewards[row], costs[row])
-            row += 1
+            settle(books, state.resources, arm)
+            conclude(params, books, state, decision, reward)
 
 
-def replay(params: Any, state: State, log: "Log") -> None:
-    """Take in what was logged, without deciding anew: the state afterwards is the one that wrote the log."""
+def replay(params: Any, storage: Storage, log: "Log") -> None:
+    """Take in what was logged, without deciding anew: the storage afterwards is the one that wrote the log."""
     for row in range(log.arm.size):
-        arm, event, partner = log.arm[row], log.event[row], log.partner[row]
+        arm, reason, tag = log.arm[row], log.reason[row], log.tag[row]
         if log.told[row]:
-            released, charged = log.released[row], log.charged[row]
-            take_in(params, state, arm, event, partner, log.reward[row], log.cost[row], released, charged)
+            reward, cost = log.reward[row], log.cost[row]
+            tell(params, storage, arm, reason, tag, reward, cost, log.released[row], log.charged[row])
         else:
-            open_round(state.clock)
-            begin(params, state, arm, event, partner)
+            follow(params, storage, arm, reason, tag)
 
 
 class Log(NamedTuple):
     """What happened, one row per decision or outcome, in the order in which it became known."""
 
-    told: Ints  # 1 for an outcome, 0 for a decision, which has no entries beyond the partner
+    told: Ints  # 1 for an outcome, 0 for a decision, which has no entries beyond the tag
     arm: Ints
-    event: Ints
-    partner: Ints
+    reason: Ints
+    tag: Ints
     reward: Floats
-    cost: Floats
-    released: Ints  # units of money
+    cost: Floats  # a column per resource, and so on
+    released: Ints  # units
     charged: Ints
-
-
-class Engine(NamedTuple):
-    """The compiled functions of one policy."""
-
-    ask: Callable[[Any, State], tuple[int, int, int]]
-    tell: Callable[[Any, State, int, int, int, float, float], None]
-    simulate: Callable[[Any, State, World, int], None]
-    play_table: Callable[[Any, State, Floats, Floats], None]
-    sift: Callable[[Any, State, Ints, Floats, Floats, int], None]
-    replay: Callable[[Any, State, Log], None]
 
 
 Parts = dict[str, Callable[..., Any]]
 
 
 @cache
-def parts_of(policy: type[Policy]) -> tuple[str, Parts]:
-    """What `jit.bind` needs to make a function of a policy out of a template: a name, and what the templates name."""
-    parts: Parts = {"choose": kernel(policy.choose), "learn": kernel(policy.learn)}
-    for template in (sit_out, begin, ask, take_in, tell):
-        parts[template.__name__] = graft(template, **parts)
-    return f"{policy.__module__}.{policy.__qualname__}", parts
+def policy_parts(policy: type[Policy]) -> tuple[str, bool, Parts]:
+    """What `jit.bind` needs to make a function of a policy: a name, whether it allocates, what the templates name."""
+    counted = policy.allocates
+    as_kernel = counted_kernel if counted else kernel
+    count = len(policy.reasons)
+    needs_choice = policy.commit is not commit_nothing
+    parts: Parts = {name: as_kernel(getattr(policy, name)) for name in ("choose", "learn", "commit")}
+    parts["reasons"] = as_kernel(lambda: count)
+    parts["rechoose"] = graft(choose_again if needs_choice else choose_not, counted, **parts)
+    for template in (book_rows, state_rows, decide, begin, conclude, ask, tell, follow):
+        parts[template.__name__] = graft(template, counted, **parts)
+    return f"{policy.__module__}.{policy.__qualname__}", counted, parts
 
 
 @cache
-def engine_for(policy: type[Policy]) -> Engine:
-    """The engine of a policy. A function is compiled when it is first called, once per machine."""
-    name, parts = parts_of(policy)  # type: ignore[arg-type]  # mypy takes the class for an object
-    return Engine(
-        ask=bind(ask, name, **parts),
-        tell=bind(tell, name, **parts),
-        simulate=bind(simulate, name, **parts),
-        play_table=bind(play_table, name, **parts),
-        sift=bind(sift, name, **parts),
-        replay=bind(replay, name, **parts),
+def simulator_for(policy: type[Policy], world: type[World]) -> Callable[..., None]:
+    """`simulate` for a policy on a kind of world. It is compiled when it is first called, once per machine."""
+    name, counted, parts = policy_parts(policy)
+    return bind(simulate, f"{name} on {world.__module__}", counted, **parts, outcome=kernel(world.outcome))
+
+
+@cache
+def replayer_for(policy: type[Policy]) -> Callable[..., None]:
+    """`replay` for a policy."""
+    name, counted, parts = policy_parts(policy)
+    return bind(replay, name, counted, **parts)
+
+
+class Calls(NamedTuple):
+    """The two functions of the engine that a live bandit needs all the time."""
+
+    ask: Callable[..., Decision]
+    tell: Callable[..., None]
+
+
+@cache
+def calls_for(policy: Policy, resources: int) -> Calls:
+    """Compiled, or loaded from the cache, before the first decision must be made in microseconds."""
+    name, counted, parts = policy_parts(type(policy))
+    setting = Setting(2, (1.0,) * resources)
+    storage, params = policy.new_storage(setting, 0, 0), policy.params(setting)
+    costs, none = (0.5,) * resources, (0,) * resources
+    return Calls(
+        direct(bind(ask, name, counted, **parts), params, storage),
+        direct(bind(tell, name, counted, **parts), params, storage, 0, 1, 0, 0.5, costs, none, none),
     )
+
+
+def check_choice(policy: Policy, storage: Storage) -> None:
+    """Raise if the policy made a choice that it must not make."""
+    tally = storage.tally[0]
+    if tally.fault == NO_FAULT:
+        return
+    function = plain(policy.choose)
+    where = f"{type(policy).__name__}.choose (line {function.__code__.co_firstlineno})"
+    arms, last = storage.limits.shape[0], len(policy.reasons) - 1
+    rule = f"an arm from -1 (skip) to {arms} (null arm)" if tally.fault == BAD_ARM else f"a reason from 1 to {last}"
+    raise InvalidPolicy(f"{where} must choose {rule}, got {tally.faulty}")

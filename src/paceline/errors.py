@@ -21,6 +21,10 @@ class UnknownParameter(PacelineError, TypeError):
     """A policy has no parameter of that name."""
 
 
+class InvalidPolicy(PacelineError, ValueError):
+    """The code of a policy breaks a rule of the form, such as choosing an arm that does not exist."""
+
+
 class UnreadableFile(PacelineError, ValueError):
     """A file cannot be read, is damaged, or is not of the expected form."""
 

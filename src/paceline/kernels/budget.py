@@ -1,18 +1,19 @@
-"""May a pull be paid for now? The one place that knows money, outside every policy.
+"""May a pull be paid for now? The guard: the one place that counts what is spent, outside every policy.
 
-The promise: after every round t the costs so far are at most the line  c * t,  on every path. A pull is allowed in
-round t only when the headroom  h(t) = c * t - S_c(t - 1)  covers the largest possible cost of the arm, which is 1
-unless a smaller one is known. By induction the promise holds whatever the policy asks for and whatever the pull turns
-out to cost.
+The promise: after every round t, what was consumed of each resource is at most its line, on every path. The line is
+start + c * t  and what was credited besides. A pull is allowed in round t only when the headroom  h(t) = line - consumed
+so far  covers the largest possible consumption of the arm, for every resource (1 unless a smaller one is known). By
+induction the promise holds whatever the policy asks for and whatever the pull turns out to cost.
 
 A live program may learn late what a pull has cost. Until then its largest cost stays reserved, and counts as spent in
-the headroom: no order of late news can overdraw. Its income may also come by other ways than one rate per round; what
-is credited lifts the line, and the promise reads the same: spent + reserved <= credited.
+the headroom: no order of late news can overdraw. A pull that refills a resource counts when it is told, not before.
 
-**Rounding.** Money is counted in whole units of 2**-32. A cost is rounded up to a unit, the line c * t down, and sums
-of integers are exact, so what holds for the counts holds for the true real numbers:
+A resource may have a cap, as a battery has: what would come in above it is lost, and the line is the smaller one.
 
-    true cost sum  <=  units spent * 2**-32  <=  units of the line * 2**-32  <=  true c * t.
+**Rounding.** Amounts are counted in whole units of 2**-32. A cost is rounded up to a unit, the line c * t down, and
+sums of integers are exact, so what holds for the counts holds for the true real numbers:
+
+    true sum of costs  <=  units spent * 2**-32  <=  units of the line * 2**-32  <=  true line.
 
 Rounding to a float is monotone, so comparing the reported floats cannot show an overspend either. The price is at most
 2**-32 per pull: under 0.0006 in 2.5 million rounds. A budget rate is held to 63 binary places, exactly for c >= 2**-10.
@@ -22,157 +23,161 @@ wrong way.)
 """
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from paceline.kernels.jit import kernel
 
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
 UNIT_BITS = 32
 UNITS = 1 << UNIT_BITS
 PART_BITS = 31
+UNLIMITED = 1 << 62  # a cap that no count reaches
 
-# The scalars that every policy can see and only the engine may change.
-CLOCK = np.dtype(
+# Counts of the engine that do not belong to one resource.
+TALLY = np.dtype(
     (
         np.record,
         [
             ("t", np.int64),
-            ("budget", np.float64),
-            ("headroom", np.float64),
-            ("headroom_units", np.int64),
-            ("least_units", np.int64),
-            ("unit", np.float64),
-            ("rate_units", np.int64),
-            ("rate_part", np.int64),
-            ("credited_units", np.int64),
-            ("held_units", np.int64),
-            ("held_rounds", np.int64),
-            ("reserved_units", np.int64),
-            ("spent_units", np.int64),
-            ("lowest_units", np.int64),
+            ("rounds", np.int64),
             ("earned", np.float64),
             ("skips", np.int64),
             ("idle", np.int64),
-            ("seed", np.uint64),
-            ("stream", np.uint64),
+            ("fault", np.int64),
+            ("faulty", np.int64),
         ],
     )
 )
 
 
-class Clock(Protocol):
-    """The fields of `CLOCK`."""
+class Tally(Protocol):
+    """The fields of `TALLY`."""
 
     t: int  # the current round, from 1
-    budget: float  # c; with credits, the income per round so far
-    headroom: float  # h(t) = c t - S_c(t - 1) less what is reserved, on the scale on which costs are at most 1
-    headroom_units: int  # the same in whole units
-    least_units: int  # the smallest of the arms' largest costs: with less nothing can be pulled
-    unit: float  # a unit on the scale of the headroom
-    rate_units: int  # whole units of income per round, and
-    rate_part: int  # the rest in 2**-31 units
-    credited_units: int  # income besides
-    held_units: int  # income that is still to be credited, in equal parts over
-    held_rounds: int  # so many rounds
-    reserved_units: int  # largest costs of the pulls whose true cost is not known yet
-    spent_units: int  # S_c
-    lowest_units: int  # the smallest c t - S_c(t) of all rounds so far
+    rounds: int  # over which a start stock without income is to last; 0 if there is none such
     earned: float  # sum of rewards
     skips: int  # rounds skipped by a skip rule
     idle: int  # rounds without a pull: skips and null arms that a policy chose
-    seed: int
-    stream: int
+    fault: int  # what a policy did that it must not do, and
+    faulty: int  # the number with which it did it
 
 
-def new_clock(budget: float, seed: int, stream: int) -> Clock:
-    """The clock before the first round."""
-    clock: Clock = np.zeros(1, CLOCK)[0]
-    clock.budget = budget
-    clock.unit = 1.0 / UNITS
-    clock.least_units = UNITS
-    scaled = budget * UNITS
-    clock.rate_units = math.floor(scaled)
-    clock.rate_part = math.floor((scaled - math.floor(scaled)) * (1 << PART_BITS))
-    clock.lowest_units = np.iinfo(np.int64).max
-    clock.seed = seed
-    clock.stream = stream
-    return clock
+class Books(NamedTuple):
+    """What only the engine may change. Arrays of units have one entry per resource; no policy is ever handed them."""
 
-
-class Limits(NamedTuple):
-    """The largest possible cost of each arm, in units and on the scale of the headroom."""
-
-    units: npt.NDArray[np.int64]
-    costs: npt.NDArray[np.float64]
-
-
-def new_limits(largest: Sequence[float]) -> Limits:
-    """From largest costs in (0, 1]."""
-    return Limits(np.array([math.ceil(cost * UNITS) for cost in largest], np.int64), np.array(largest, np.float64))
+    tally: Any  # a record, see `Tally`
+    start: Ints  # the stock before the first round
+    rate: Ints  # whole units of income per round, and
+    rate_part: Ints  # the rest in 2**-31 units
+    credited: Ints  # income besides
+    held: Ints  # income that is still to be credited, in equal parts over
+    held_rounds: Ints  # so many rounds
+    cap: Ints  # the most that can be in stock
+    lost: Ints  # what came in above the cap
+    reserved: Ints  # largest costs of the pulls whose true cost is not known yet
+    spent: Ints
+    lowest: Ints  # the smallest  line - spent  at the end of any round so far
+    headroom: Ints  # line - spent - reserved, as of the beginning of the round
+    least: Ints  # the smallest of the arms' largest costs: with less nothing can be pulled
+    unit: Floats  # a unit on the scale on which costs are at most 1
+    cost: Floats  # of the pull that is being settled, on that scale
+    largest: Ints  # (K, D): the largest possible cost of each arm
+    pulls: Ints  # (K,): pulls whose outcome is known; the n-th pull of an arm is the n-th draw of the world
 
 
 @kernel
-def line_units(clock: Clock) -> int:
-    """The line, C * t and what was credited besides, rounded down to a unit."""
-    return clock.credited_units + clock.rate_units * clock.t + ((clock.rate_part * clock.t) >> PART_BITS)
+def line_units(books: Books, d: int) -> int:
+    """The line of resource d in this round, rounded down to a unit."""
+    t = books.tally.t
+    income = books.rate[d] * t + ((books.rate_part[d] * t) >> PART_BITS)
+    return books.start[d] + books.credited[d] - books.lost[d] + income
 
 
 @kernel
-def open_round(clock: Clock) -> bool:
-    """Begin the next round: its budget arrives. Says whether a pull could be paid for whatever it costs."""
-    clock.t += 1
-    if clock.held_rounds > 0:
-        part = clock.held_units // clock.held_rounds
-        clock.credited_units += part
-        clock.held_units -= part
-        clock.held_rounds -= 1
-    line = line_units(clock)
-    if clock.credited_units > 0:
-        clock.budget = min(line * clock.unit / clock.t, 1.0)
-    clock.headroom_units = line - clock.spent_units - clock.reserved_units
-    clock.headroom = clock.headroom_units * clock.unit
-    return clock.headroom_units >= clock.least_units
+def open_round(books: Books, resources: Any, rate: Floats, headroom: Floats, planned: Floats) -> bool:
+    """Begin the next round: its income arrives. Says whether some pull might be paid for whatever it costs.
+
+    What a policy may know of it is copied to ``rate``, ``headroom`` and ``planned`` (see `state.State`).
+    """
+    tally = books.tally
+    tally.t += 1
+    payable = True
+    for d in range(len(resources)):
+        if books.held_rounds[d] > 0:
+            part = books.held[d] // books.held_rounds[d]
+            books.credited[d] += part
+            books.held[d] -= part
+            books.held_rounds[d] -= 1
+        line = line_units(books, d)
+        over = line - books.spent[d] - books.cap[d]
+        if over > 0:
+            books.lost[d] += over
+            line -= over
+        if books.credited[d] > 0:
+            rate[d] = min(line * books.unit[d] / tally.t, 1.0)
+        books.headroom[d] = line - books.spent[d] - books.reserved[d]
+        headroom[d] = books.headroom[d] * books.unit[d]
+        payable = payable and books.headroom[d] >= books.least[d]
+        if tally.rounds > 0 and books.rate[d] == 0:
+            planned[d] = books.start[d] * books.unit[d] * max(1.0 - tally.t / tally.rounds, 0.0)
+    return payable
 
 
 @kernel
-def covers(clock: Clock, limits: Limits, arm: int) -> bool:
-    """Whether a pull of this arm can be paid for whatever it costs."""
-    return bool(clock.headroom_units >= limits.units[arm])
+def can_pay(books: Books, resources: Any, arm: int) -> bool:
+    """Whether a pull of this arm can be paid for whatever it costs, in every resource."""
+    for d in range(len(resources)):
+        if books.headroom[d] < books.largest[arm, d]:
+            return False
+    return True
 
 
 @kernel
-def reserve(clock: Clock, limits: Limits, arm: int) -> None:
-    """Set the largest cost of a pull aside."""
-    clock.reserved_units += limits.units[arm]
+def reserve(books: Books, resources: Any, arm: int) -> None:
+    """Set the largest costs of a pull aside."""
+    for d in range(len(resources)):
+        books.reserved[d] += books.largest[arm, d]
 
 
 @kernel
 def units_for(cost: float) -> int:
-    """A cost in [0, 1] in units, rounded up."""
+    """A cost of at most 1 in units, rounded up; of a refill, which is below 0, less counts, not more."""
     return math.ceil(cost * UNITS)
 
 
 @kernel
-def settle(clock: Clock, released: int, charged: int) -> None:
-    """Release a reservation and charge what the pull has cost, both in units."""
-    clock.reserved_units -= released
-    clock.spent_units += charged
+def settle(books: Books, resources: Any, arm: int) -> None:
+    """Release the reservation of a pull and charge the costs that are in ``books.cost``."""
+    for d in range(len(resources)):
+        move(books, d, books.largest[arm, d], units_for(books.cost[d]))
 
 
 @kernel
-def close_round(clock: Clock) -> None:
+def move(books: Books, d: int, released: int, charged: int) -> None:
+    """Release and charge units of one resource."""
+    books.reserved[d] -= released
+    books.spent[d] += charged
+    if charged < 0:  # a refill may run over
+        books.lost[d] += max(line_units(books, d) - books.spent[d] - books.cap[d], 0)
+
+
+@kernel
+def close_round(books: Books, resources: Any) -> None:
     """Note the headroom left at the end of a round: the record that proves the promise."""
-    clock.lowest_units = min(clock.lowest_units, line_units(clock) - clock.spent_units)
+    for d in range(len(resources)):
+        books.lowest[d] = min(books.lowest[d], line_units(books, d) - books.spent[d])
 
 
-def spent(clock: Clock) -> float:
-    """Money spent so far."""
-    return float(clock.spent_units) / UNITS
+def split_rate(rate: float) -> tuple[int, int]:
+    """A budget rate in whole units and 2**-31 units, rounded down.
 
-
-def lowest_headroom(clock: Clock) -> float:
-    """The smallest  c t - S_c(t)  over all rounds so far; never below 0."""
-    return float(clock.lowest_units) / UNITS
+    >>> split_rate(0.5)
+    (2147483648, 0)
+    """
+    scaled = rate * UNITS
+    return math.floor(scaled), math.floor((scaled - math.floor(scaled)) * (1 << PART_BITS))

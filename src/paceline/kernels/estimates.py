@@ -1,7 +1,7 @@
 """What is known of the arms: counts, sums, squares, means and the width of confidence intervals."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,47 +12,34 @@ Floats = npt.NDArray[np.float64]
 
 
 class Estimates(NamedTuple):
-    """Arrays with one entry per arm.
+    """Arrays with one row per arm; those of costs have a column per resource.
 
     Means and widths follow from counts and sums; they are kept because a round changes one arm and reads all of them.
     An arm never pulled has means 0 and an infinite width.
     """
 
-    pulls: npt.NDArray[np.int64]
+    pulls: npt.NDArray[np.int64]  # whose outcome is known
     reward_sum: Floats
-    cost_sum: Floats
     reward_squares: Floats
-    cost_squares: Floats
     reward_mean: Floats
-    cost_mean: Floats
     width: Floats  # 1 / sqrt(pulls): a radius sqrt(x / pulls) is sqrt(x) * width
-
-
-def no_estimates(arms: int) -> Estimates:
-    """Before the first pull."""
-    return Estimates(
-        pulls=np.zeros(arms, np.int64),
-        reward_sum=np.zeros(arms),
-        cost_sum=np.zeros(arms),
-        reward_squares=np.zeros(arms),
-        cost_squares=np.zeros(arms),
-        reward_mean=np.zeros(arms),
-        cost_mean=np.zeros(arms),
-        width=np.full(arms, math.inf),
-    )
+    cost_sum: Floats  # (K, D), and so on
+    cost_squares: Floats
+    cost_mean: Floats
 
 
 @kernel
-def observe(arms: Estimates, arm: int, reward: float, cost: float) -> None:
+def observe(arms: Estimates, resources: Any, arm: int, reward: float, cost: Floats) -> None:
     """Take in one outcome of one arm."""
     arms.pulls[arm] += 1
-    arms.reward_sum[arm] += reward
-    arms.cost_sum[arm] += cost
-    arms.reward_squares[arm] += reward * reward
-    arms.cost_squares[arm] += cost * cost
     pulls = arms.pulls[arm]
+    arms.reward_sum[arm] += reward
+    arms.reward_squares[arm] += reward * reward
     arms.reward_mean[arm] = arms.reward_sum[arm] / pulls
-    arms.cost_mean[arm] = arms.cost_sum[arm] / pulls
+    for d in range(len(resources)):
+        arms.cost_sum[arm, d] += cost[d]
+        arms.cost_squares[arm, d] += cost[d] * cost[d]
+        arms.cost_mean[arm, d] = arms.cost_sum[arm, d] / pulls
     arms.width[arm] = 1.0 / math.sqrt(pulls)
 
 
@@ -63,12 +50,6 @@ def first_unpulled(arms: Estimates) -> int:
         if arms.pulls[arm] == 0:
             return arm
     return -1
-
-
-@kernel
-def mean_cost(arms: Estimates, arm: int) -> float:
-    """Empirical mean cost; the null arm, numbered after the last, costs nothing."""
-    return arms.cost_mean[arm] if arm < arms.pulls.size else 0.0
 
 
 @kernel

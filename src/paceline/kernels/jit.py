@@ -24,7 +24,7 @@ from numba.extending import intrinsic
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parents[1]
-COMPILED = ("kernels", "policies", "worlds", "engine.py", "packed.py")  # what compiled loops can contain
+COMPILED = ("kernels", "policies", "worlds", "engine.py")  # what compiled loops can contain
 
 # nogil: trials run in threads. error_model: division by zero gives inf or nan as in NumPy instead of a branch per
 # division. _nrt: no reference counting; kernels work on arrays that the caller owns and allocate nothing, and counting
@@ -39,7 +39,7 @@ def is_on() -> bool:
 
 def kernel(function: Function) -> Function:
     """Mark a small pure function for use inside compiled loops; it is always inlined there."""
-    return cast(Function, numba.njit(function, forceinline=True, **OPTIONS))
+    return cast(Function, numba.njit(plain(function), forceinline=True, **OPTIONS))
 
 
 def plain(function: Any) -> Any:
@@ -63,32 +63,40 @@ def package_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def graft(template: Function, **functions: Callable[..., Any]) -> Function:
+def counted_kernel(function: Function) -> Function:
+    """A kernel that may make new arrays: compiled with reference counting, and not inlined by force."""
+    return cast(Function, numba.njit(plain(function), **{**OPTIONS, "_nrt": True}))
+
+
+def graft(template: Function, counted: bool, **functions: Callable[..., Any]) -> Function:
     """A copy of ``template`` in which the given names stand for the given functions, as a kernel.
 
-    The functions become globals of the copy, hence constants for the compiler.
+    The functions become globals of the copy, hence constants for the compiler. With ``counted`` references to arrays
+    are counted in it: a function that allocates must be called from functions that count.
     """
+    template = plain(template)
     copy = types.FunctionType(template.__code__, {**template.__globals__, **functions}, template.__name__)
     copy.__module__ = template.__module__
-    return kernel(cast(Function, copy))
+    return cast(Function, (counted_kernel if counted else kernel)(copy))
 
 
-def bind(template: Function, name: str, **functions: Callable[..., Any]) -> Function:
+def bind(template: Function, name: str, counted: bool, **functions: Callable[..., Any]) -> Function:
     """Compile a graft of ``template`` on its own: one specialised machine loop, to be called from Python.
 
     It is cached on disk under a name made of ``name`` and the digest of all sources involved. When no cache folder can
     be written the loop is compiled anew in each process.
     """
-    bound = plain(graft(template, **functions))
+    bound = plain(graft(template, counted, **functions))
+    options = {**OPTIONS, "_nrt": counted}
     texts = sorted(outside_sources(functions.values()))
     digest = hashlib.sha256("\0".join([package_digest(), name, *texts]).encode()).hexdigest()[:16]
     bound.__qualname__ = f"{template.__name__}_{digest}"
     if not is_on():
         return cast(Function, wrapping_integers(bound))
     try:
-        return cast(Function, numba.njit(bound, cache=True, **OPTIONS))
+        return cast(Function, numba.njit(bound, cache=True, **options))
     except RuntimeError:  # numba found no folder that it may write to
-        return cast(Function, numba.njit(bound, **OPTIONS))
+        return cast(Function, numba.njit(bound, **options))
 
 
 def direct(bound: Function, *arguments: Any) -> Function:

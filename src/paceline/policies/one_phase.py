@@ -10,7 +10,8 @@ from paceline.kernels.estimates import first_unpulled, lower, upper
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
 from paceline.kernels.random import decision_uniform
-from paceline.policies.policy import Policy, Setting, State, learn_nothing
+from paceline.kernels.state import Decision, State
+from paceline.policies.policy import Policy, Setting, learn_nothing
 
 FIRST_PULL, MIX = 1, 2
 
@@ -25,9 +26,8 @@ class Params(NamedTuple):
 @kernel
 def remaining_rate(state: State, horizon: int) -> float:
     """What may be spent per round from now on: (c T - S_c(t - 1)) / (T - t + 1)."""
-    clock = state.clock
-    still_to_come = max(horizon - clock.t, 0)
-    return (clock.headroom + clock.budget * still_to_come) / (still_to_come + 1)
+    still_to_come = max(horizon - state.clock.t, 0)
+    return (state.headroom[0] + state.rate[0] * still_to_come) / (still_to_come + 1)
 
 
 @kernel
@@ -37,27 +37,27 @@ def optimistic_program(state: State, root: float) -> None:
     for i in range(arms.pulls.size):
         radius = root * arms.width[i]
         state.scratch.rewards[i] = upper(arms.reward_mean[i], radius)
-        state.scratch.costs[i] = lower(arms.cost_mean[i], radius)
+        state.scratch.costs[0, i] = lower(arms.cost_mean[i, 0], radius)
 
 
 @kernel
 def draw_from_mix(state: State, rate: float) -> tuple[int, int]:
     """Solve the linear program in the scratch arrays at ``rate`` and draw an arm of the base: (arm, other arm)."""
     clock = state.clock
-    expensive, cheap, weight = best_mix(state.scratch.rewards, state.scratch.costs, rate)
+    expensive, cheap, weight = best_mix(state.scratch.rewards, state.scratch.costs[0], rate)
     if expensive == cheap or decision_uniform(clock.seed, clock.stream, clock.t) < weight:
         return expensive, cheap
     return cheap, expensive
 
 
-def choose(params: Params, state: State) -> tuple[int, int, int]:
+def choose(params: Params, state: State) -> Decision:
     """Each arm once, then an arm of the optimistic mix."""
     untried = first_unpulled(state.arms)
     if untried >= 0:
-        return untried, FIRST_PULL, untried
+        return Decision(untried, FIRST_PULL, untried)
     optimistic_program(state, params.root)
-    arm, partner = draw_from_mix(state, remaining_rate(state, params.horizon))
-    return arm, MIX, partner
+    arm, other = draw_from_mix(state, remaining_rate(state, params.horizon))
+    return Decision(arm, MIX, other)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +100,7 @@ class OnePhase(WithHorizon):
     """
 
     name = "one-phase"
-    events = ("headroom below the largest cost", "first pull of an arm", "drawn from the optimistic mix")
+    allocates, tag_is_arm = False, True
+    reasons = ("headroom below the largest cost", "first pull of an arm", "drawn from the optimistic mix")
     choose = staticmethod(choose)
     learn = staticmethod(learn_nothing)

@@ -8,10 +8,11 @@ from paceline import checks
 from paceline.kernels.estimates import first_unpulled, variance
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
-from paceline.policies.pacing import EVENTS, arm_to_pull, base_price
-from paceline.policies.policy import Policy, Setting, State, learn_nothing
+from paceline.kernels.state import Decision, State
+from paceline.policies.pacing import REASONS, base_price, pace
+from paceline.policies.policy import Policy, Setting, learn_nothing
 
-FIRST_PULL = len(EVENTS)
+FIRST_PULL = len(REASONS)
 
 
 class Caution(NamedTuple):
@@ -23,9 +24,11 @@ class Caution(NamedTuple):
 @kernel
 def empirical_price(state: State) -> float:
     """What a unit of budget is worth if every arm is what it seems to be."""
-    arms = state.arms
-    expensive, cheap, _ = best_mix(arms.reward_mean, arms.cost_mean, state.clock.budget)
-    return base_price(arms.reward_mean, arms.cost_mean, expensive, cheap)
+    arms, costs = state.arms, state.scratch.costs[0]
+    for i in range(costs.size):
+        costs[i] = arms.cost_mean[i, 0]
+    expensive, cheap, _ = best_mix(arms.reward_mean, costs, state.rate[0])
+    return base_price(arms.reward_mean, costs, expensive, cheap)
 
 
 @kernel
@@ -36,22 +39,22 @@ def most_promising(params: Caution, state: State, price: float) -> None:
     for i in range(arms.pulls.size):
         pulls = arms.pulls[i]
         reward_spread = variance(arms.reward_squares[i], arms.reward_mean[i], pulls)
-        cost_spread = variance(arms.cost_squares[i], arms.cost_mean[i], pulls)
+        cost_spread = variance(arms.cost_squares[i, 0], arms.cost_mean[i, 0], pulls)
         joint = reward_spread + price * price * cost_spread
         reach = math.sqrt(2.0 * log_t / (pulls * joint)) if joint > 0.0 else 0.0
         unseen = params.caution * log_t / pulls
         state.scratch.rewards[i] = min(arms.reward_mean[i] + reach * reward_spread + unseen, 1.0)
-        state.scratch.costs[i] = max(arms.cost_mean[i] - reach * price * cost_spread - unseen, 0.0)
+        state.scratch.costs[0, i] = max(arms.cost_mean[i, 0] - reach * price * cost_spread - unseen, 0.0)
 
 
-def choose(params: Caution, state: State) -> tuple[int, int, int]:
+def choose(params: Caution, state: State) -> Decision:
     """Each arm once, then the best base of the most promising points; its expensive arm when the headroom allows."""
     untried = first_unpulled(state.arms)
     if untried >= 0:
-        return untried, FIRST_PULL, untried
+        return Decision(untried, FIRST_PULL, untried)
     most_promising(params, state, empirical_price(state))
-    expensive, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs, state.clock.budget)
-    return arm_to_pull(state, expensive, cheap)
+    expensive, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs[0], state.rate[0])
+    return pace(state, expensive, cheap)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +87,8 @@ class OptimisticPacer(Policy):
     caution: float = 1.0 / 3.0
 
     name = "optimistic"
-    events = (*EVENTS, "first pull of an arm")
+    allocates, tag_is_arm = False, True
+    reasons = (*REASONS, "first pull of an arm")
     choose = staticmethod(choose)
     learn = staticmethod(learn_nothing)
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from paceline.errors import InvalidValue
-from paceline.policies.policy import Policy, Setting, State, learn_nothing
+from paceline.kernels.state import Decision, State
+from paceline.policies.policy import Policy, Setting, learn_nothing
 
 PACED = 1
 
@@ -19,12 +20,11 @@ class Params(NamedTuple):
     buffer: float
 
 
-def choose(params: Params, state: State) -> tuple[int, int, int]:
+def choose(params: Params, state: State) -> Decision:
     """The expensive arm when the headroom leaves the buffer untouched, else the cheap arm."""
-    clock = state.clock
-    if clock.headroom >= params.reserve + params.buffer * math.log(clock.t):
-        return params.expensive, PACED, params.cheap
-    return params.cheap, PACED, params.expensive
+    if state.headroom[0] >= params.reserve + params.buffer * math.log(state.clock.t):
+        return Decision(params.expensive, PACED, params.cheap)
+    return Decision(params.cheap, PACED, params.expensive)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,8 @@ class Oracle(Policy):
     """
 
     name = "oracle"
-    events = ("headroom below the largest cost", "base, pacing")
+    allocates, tag_is_arm = False, True
+    reasons = ("headroom below the largest cost", "base, pacing")
     choose = staticmethod(choose)
     learn = staticmethod(learn_nothing)
 

@@ -5,15 +5,14 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from paceline.kernels.budget import Clock, Limits, covers
-from paceline.kernels.estimates import Estimates, variance
+from paceline.kernels.estimates import variance
 from paceline.kernels.jit import kernel
-from paceline.policies.policy import State
+from paceline.kernels.state import Decision, State
 
 Floats = npt.NDArray[np.float64]
 
 SINGLE, PACED, STAND_IN = 1, 2, 3
-EVENTS = (
+REASONS = (
     "headroom below the largest cost",
     "a base of one arm",
     "base, pacing",
@@ -22,7 +21,16 @@ EVENTS = (
 
 
 @kernel
-def needed_headroom(clock: Clock, arms: Estimates, limits: Limits, expensive: int, cheap: int) -> float:
+def affords(state: State, arm: int) -> bool:
+    """Whether the headroom covers the largest cost of an arm, in every resource: the guard will let it be pulled."""
+    for d in range(len(state.resources)):
+        if state.headroom[d] < state.largest[arm, d]:
+            return False
+    return True
+
+
+@kernel
+def needed_headroom(state: State, expensive: int, cheap: int) -> float:
     """The headroom that a pull of the expensive arm j needs:  m_j + m_k - c + B,  or m_j when the cheap arm k is null.
 
     Here m is the largest cost of an arm (1 unless a smaller one is known). A pull of j then leaves at least  m_k + B
@@ -32,36 +40,39 @@ def needed_headroom(clock: Clock, arms: Estimates, limits: Limits, expensive: in
     v / (d^2 t)  likely: O(log t) rounds are lost to the guard and O(log t) money stays unspent. While  t d^2 < v  the
     drift cannot be told from chance and the walk would not have come back anyway; there B is small, and 0 in the limit
     d = 0, where no buffer helps.
+
+    A start stock that has to last is drawn down evenly: what is planned to be left of it is needed, too.
     """
+    arms, largest, rate = state.arms, state.largest, state.rate[0]
     if cheap == arms.pulls.size:
-        return float(limits.costs[expensive])
+        return max(largest[expensive, 0], state.planned[0])
     pulls = arms.pulls[cheap]
-    drift = clock.budget - arms.cost_mean[cheap]
+    drift = rate - arms.cost_mean[cheap, 0]
     buffer = 0.0
     if drift > 0.0 and pulls > 0:
-        spread = variance(arms.cost_squares[cheap], arms.cost_mean[cheap], pulls) + 0.25 / pulls
-        buffer = spread / (2.0 * drift) * math.log1p(clock.t * drift * drift / spread)
-    return float(limits.costs[expensive] + limits.costs[cheap] - clock.budget + buffer)
+        spread = variance(arms.cost_squares[cheap, 0], arms.cost_mean[cheap, 0], pulls) + 0.25 / pulls
+        buffer = spread / (2.0 * drift) * math.log1p(state.clock.t * drift * drift / spread)
+    return max(largest[expensive, 0] + largest[cheap, 0] - rate + buffer, state.planned[0])
 
 
 @kernel
-def arm_to_pull(state: State, expensive: int, cheap: int) -> tuple[int, int, int]:
-    """The expensive arm of a base when the headroom allows, else the cheap one: (arm, event, partner).
+def pace(state: State, expensive: int, cheap: int) -> Decision:
+    """The expensive arm of a base when the headroom allows, else the cheap one; the tag is the other arm of the base.
 
     Where largest costs differ the headroom may be short of the arm that is due and yet cover another. Then the best of
     those stands in, at the means in the scratch arrays and the price of the base, if it is worth its cost.
     """
-    arm, event, partner = expensive, SINGLE, expensive
+    arm, reason, other = expensive, SINGLE, expensive
     if expensive != cheap:
-        event = PACED
-        if state.clock.headroom >= needed_headroom(state.clock, state.arms, state.limits, expensive, cheap):
-            partner = cheap
+        reason = PACED
+        if state.headroom[0] >= needed_headroom(state, expensive, cheap):
+            other = cheap
         else:
             arm = cheap
-    count = state.arms.pulls.size
-    if arm == count or covers(state.clock, state.limits, arm):
-        return arm, event, partner
-    return best_covered(state, base_price(state.scratch.rewards, state.scratch.costs, expensive, cheap)), STAND_IN, arm
+    if arm == state.arms.pulls.size or affords(state, arm):
+        return Decision(arm, reason, other)
+    price = base_price(state.scratch.rewards, state.scratch.costs[0], expensive, cheap)
+    return Decision(best_affordable(state, price), STAND_IN, arm)
 
 
 @kernel
@@ -74,12 +85,12 @@ def base_price(rewards: Floats, costs: Floats, expensive: int, cheap: int) -> fl
 
 
 @kernel
-def best_covered(state: State, price: float) -> int:
+def best_affordable(state: State, price: float) -> int:
     """The arm worth most at the price among those that the headroom covers, or the null arm."""
-    rewards, costs = state.scratch.rewards, state.scratch.costs
+    rewards, costs = state.scratch.rewards, state.scratch.costs[0]
     best, best_value = rewards.size, 0.0
     for i in range(rewards.size):
         value = rewards[i] - price * costs[i]
-        if value > best_value and covers(state.clock, state.limits, i):
+        if value > best_value and affords(state, i):
             best, best_value = i, value
     return best

@@ -1,83 +1,82 @@
 """The form of a policy.
 
-A policy is written once, as two plain functions, and serves the simulator, the live object and the replay of a log.
+A policy is written once, as two or three plain functions, and serves the simulator, the live object and the replay of
+a log.
 
-    choose(params, state) -> (arm, event, partner)      decides; changes nothing but state.scratch
-    learn(params, state, arm, event, partner, reward, cost)      takes in what a round brought; may change state.memory
+    choose(params, state) -> Decision(arm, reason, tag)     decides; changes nothing but state.scratch
+    learn(params, state, decision, reward, cost)            takes in what a round brought; may change memory and record
+    commit(params, state, decision)                         optional: a round begins with this decision; may change them
 
-``arm`` is 0 .. K-1 for a pull, K for the null arm, `SKIP` for a round given up by a rule of the policy. ``event`` is an
-index into the policy's ``events``: why the round went as it did; event 0 is always the guard's refusal. ``partner`` is
-the other arm of the base that was chosen from, or `SKIP`. ``choose`` is called only when the guard lets some pull be
-paid for; ``learn`` is called for every round, with the event the engine or ``choose`` gave it.
+``choose`` is called only when the guard lets some pull be paid for; ``commit`` right after it, in the same round;
+``learn`` once for every round, with the decision of that round, however late the news is. A round without a pull is
+told at once, with a reward and costs of 0. ``cost`` has one entry per resource.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from paceline.errors import UnknownParameter
-from paceline.kernels.budget import Clock, Limits, new_clock, new_limits
-from paceline.kernels.estimates import Estimates, no_estimates
+from paceline.errors import InvalidValue, UnknownParameter
+from paceline.kernels.budget import UNITS, split_rate
+from paceline.kernels.state import NO_RECORD, Decision, NoMemory, State, Storage, books_in, new_storage, state_in
 from paceline.problems.problem import Problem
 
-SKIP = -1
-GUARD = 0  # the event of a round that the guard refused
-
-NO_MEMORY = np.dtype((np.record, [("nothing", np.int64)]))
-
-
-class Scratch(NamedTuple):
-    """Room for one optimistic (or sampled) problem per round, so that no round allocates."""
-
-    rewards: npt.NDArray[np.float64]
-    costs: npt.NDArray[np.float64]
-
-
-class State(NamedTuple):
-    """All that a policy may look at. It owns ``memory`` and ``table``; the rest belongs to the engine."""
-
-    clock: Clock
-    limits: Limits
-    arms: Estimates
-    memory: Any  # a record of the policy's own dtype
-    table: npt.NDArray[np.float64]  # as long as the policy asks for
-    scratch: Scratch
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle records inside arrays: NumPy drops assignments to a record that owns its memory."""
-        return restore_state, (np.array([self.clock]), self.limits, self.arms, np.array([self.memory]), *self[4:])
-
-
-def restore_state(clock: Any, limits: Limits, arms: Estimates, memory: Any, table: Any, scratch: Scratch) -> State:
-    """A state from its pickled parts."""
-    return State(clock[0], limits, arms, memory[0], table, scratch)
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is known before the first round."""
+    """What is known before the first round. Tuples have an entry per resource."""
 
     arms: int
-    budget: float
+    rates: tuple[float, ...]
     rounds: int | None = None
     problem: Problem | None = None  # the truth; for the oracle alone
-    max_costs: Sequence[float] | None = None  # of the arms; 1 unless given
+    max_costs: Sequence[Sequence[float]] | None = None  # of the arms, by resource; 1 unless given
+    start: tuple[float, ...] = ()  # stock before the first round; 0 unless given
+    caps: tuple[float, ...] = ()  # the most that can be in stock; no limit unless given
+    refills: tuple[bool, ...] = ()  # whether costs can be below 0; no unless given
+
+    @property
+    def resources(self) -> int:
+        """How many there are."""
+        return len(self.rates)
+
+    @property
+    def rate(self) -> float:
+        """The rate of a policy for one resource."""
+        return self.rates[0]
 
 
 class Policy:
     """Base of all policies: a frozen dataclass whose fields are the parameters a user may set.
 
-    A subclass sets the class attributes below, and `params` where its functions need numbers.
+    A subclass sets the class attributes below, and `params` and `new_memory` where its functions need them.
+
+    ``name``        what it is called in tables and on the command line.
+    ``reasons``     why a round went as it did; number 0 is the guard's refusal.
+    ``choose``      see the text of policies/policy.py; likewise ``learn`` and ``commit``.
+    ``record``      the dtype of the scalars that it keeps, if it keeps any.
+    ``resources``   1 if it can do with one resource only.
+    ``tag_is_arm``  whether a tag is the number of an arm (or K, or SKIP): then it is shown by name, and follows the arm
+                    when others come and go.
+    ``allocates``   whether its functions make new arrays, or call functions of NumPy that do. Without, a round is about
+                    a third faster.
     """
 
     name: ClassVar[str]
-    events: ClassVar[tuple[str, ...]]
-    memory: ClassVar[np.dtype[Any]] = NO_MEMORY
-    choose: ClassVar[Callable[..., tuple[int, int, int]]]
+    reasons: ClassVar[tuple[str, ...]]
+    record: ClassVar[np.dtype[Any]] = NO_RECORD
+    resources: ClassVar[int | None] = None
+    tag_is_arm: ClassVar[bool] = False
+    allocates: ClassVar[bool] = True
+    choose: ClassVar[Callable[..., Decision]]
     learn: ClassVar[Callable[..., None]]
+    commit: ClassVar[Callable[..., None]]
 
     def __new__(cls, /, **parameters: object) -> "Policy":
         known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
@@ -91,31 +90,50 @@ class Policy:
         """The numbers that the policy's functions get: a NamedTuple of its own."""
         raise NotImplementedError
 
-    def new_table(self, arms: int) -> npt.NDArray[np.float64]:
-        """The floats that the policy wants to remember besides its record, as they are before the first round."""
-        return np.zeros(0)
+    def new_memory(self, arms: int, resources: int) -> Any:
+        """The arrays that the policy wants to remember, as a NamedTuple, as they are before the first round.
 
-    def layout(self, arms: int, kept: Sequence[int]) -> npt.NDArray[np.int64]:
-        """The places in a table for ``arms`` arms that a table for the arms ``kept`` (rising) alone would hold.
-
-        This holds for tables with the same number of entries for each arm, one arm after the other.
+        When arms come and go, entries along every axis that is as long as there are arms (or one longer, for the null
+        arm) follow their arms.
         """
-        return np.arange(self.new_table(arms).size).reshape(arms, -1)[list(kept)].ravel()
+        return NoMemory(np.zeros(0))
 
-    def new_state(self, setting: Setting, seed: int, stream: int) -> State:
-        """The state before the first round."""
-        limits = new_limits([1.0] * setting.arms if setting.max_costs is None else setting.max_costs)
-        clock = new_clock(setting.budget, seed, stream)
-        clock.least_units = limits.units.min(initial=clock.least_units)
-        return State(
-            clock=clock,
-            limits=limits,
-            arms=no_estimates(setting.arms),
-            memory=np.zeros(1, self.memory)[0],
-            table=self.new_table(setting.arms),
-            scratch=Scratch(np.zeros(setting.arms), np.zeros(setting.arms)),
-        )
+    def check_resources(self, resources: int) -> None:
+        """Refuse more resources than the policy can deal with."""
+        if self.resources is not None and resources > self.resources:
+            raise InvalidValue(f"{self.name} works with one resource only, got {resources}")
+
+    def new_storage(self, setting: Setting, seed: int, stream: int) -> Storage:
+        """Books and state before the first round."""
+        count = setting.resources
+        self.check_resources(count)
+        storage = new_storage(setting.arms, count, self.new_memory(setting.arms, count), self.record)
+        books, state = books_in(storage), state_in(storage)
+        max_costs = np.ones((setting.arms, count)) if setting.max_costs is None else np.asarray(setting.max_costs)
+        state.largest[:] = np.maximum(max_costs, 0.0)
+        books.largest[:] = np.ceil(state.largest * UNITS)
+        books.least[:] = books.largest.min(axis=0, initial=UNITS)
+        for d, rate in enumerate(setting.rates):
+            books.rate[d], books.rate_part[d] = split_rate(rate)
+            state.rate[d] = rate
+        for d, stock in enumerate(setting.start):
+            books.start[d] = math.floor(stock * UNITS)
+            if stock > 0.0 and setting.rates[d] == 0.0 and setting.rounds is not None:
+                books.tally.rounds = setting.rounds
+                state.rate[d] = min(stock / setting.rounds, 1.0)
+        for d, cap in enumerate(setting.caps):
+            if cap < math.inf:
+                books.cap[d] = math.floor(cap * UNITS)
+        state.clock.seed, state.clock.stream = seed, stream
+        return storage
 
 
-def learn_nothing(params: Any, state: State, arm: int, event: int, partner: int, reward: float, cost: float) -> None:
+def learn_nothing(params: Any, state: State, decision: Decision, reward: float, cost: Floats) -> None:
     """For policies whose only knowledge is the estimates."""
+
+
+def commit_nothing(params: Any, state: State, decision: Decision) -> None:
+    """For policies to which a decision alone is no news: nearly all."""
+
+
+Policy.commit = staticmethod(commit_nothing)

@@ -1,6 +1,7 @@
 """Primal Dual: round robin until the optimal base is identified, then the optimistic program on it."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -8,16 +9,18 @@ import numpy.typing as npt
 from paceline.kernels.estimates import lower, upper
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
+from paceline.kernels.state import Decision, State
 from paceline.policies.one_phase import Params, WithHorizon, draw_from_mix, optimistic_program, remaining_rate
-from paceline.policies.policy import State
 
 ROUND_ROBIN, MIX = 1, 2
 RESOURCES = 2  # cost and time
 NO_RESOURCE, COST, TIME = range(3)
 NO_ARM = -1
 
+Floats = npt.NDArray[np.float64]
 
-MEMORY = np.dtype(
+
+RECORD = np.dtype(
     (
         np.record,
         [
@@ -29,11 +32,17 @@ MEMORY = np.dtype(
 )
 
 
+class Memory(NamedTuple):
+    """Which arms are known to belong to the optimal base (set I)."""
+
+    in_base: npt.NDArray[np.bool_]
+
+
 @kernel
 def value_in_scratch(state: State) -> float:
     """The value at rate c of the program in the scratch arrays."""
     rewards = state.scratch.rewards
-    expensive, cheap, weight = best_mix(rewards, state.scratch.costs, state.clock.budget)
+    expensive, cheap, weight = best_mix(rewards, state.scratch.costs[0], state.rate[0])
     expensive_reward = rewards[expensive] if expensive < rewards.size else 0.0
     cheap_reward = rewards[cheap] if cheap < rewards.size else 0.0
     return weight * expensive_reward + (1.0 - weight) * cheap_reward
@@ -46,7 +55,7 @@ def lowest_value(params: Params, state: State) -> float:
     for i in range(arms.pulls.size):
         radius = params.root * arms.width[i]
         state.scratch.rewards[i] = lower(arms.reward_mean[i], radius)
-        state.scratch.costs[i] = upper(arms.cost_mean[i], radius)
+        state.scratch.costs[0, i] = upper(arms.cost_mean[i, 0], radius)
     return value_in_scratch(state)
 
 
@@ -63,8 +72,8 @@ def highest_value(params: Params, state: State, without: int, leftover: int) -> 
     taken_off = 0.0
     if leftover == COST:
         for i in range(rewards.size):
-            rewards[i] += upper(arms.cost_mean[i], params.root * arms.width[i])
-        taken_off = state.clock.budget
+            rewards[i] += upper(arms.cost_mean[i, 0], params.root * arms.width[i])
+        taken_off = state.rate[0]
     elif leftover == TIME:
         for i in range(rewards.size):
             rewards[i] += 1.0
@@ -74,41 +83,42 @@ def highest_value(params: Params, state: State, without: int, leftover: int) -> 
     return value_in_scratch(state) - taken_off
 
 
-def choose(params: Params, state: State) -> tuple[int, int, int]:
+def choose(params: Params, state: State) -> Decision:
     """The next arm of the round robin; once the base is identified, an arm of the optimistic mix on it."""
-    if state.memory.identified_at == 0:
-        arm = state.memory.next_arm % state.table.size
-        return arm, ROUND_ROBIN, arm
+    in_base = state.memory.in_base
+    if state.record.identified_at == 0:
+        arm = state.record.next_arm % in_base.size
+        return Decision(arm, ROUND_ROBIN, arm)
     optimistic_program(state, params.root)
-    for i in range(state.table.size):
-        if state.table[i] == 0.0:
+    for i in range(in_base.size):
+        if not in_base[i]:
             state.scratch.rewards[i] = -1.0
-    arm, partner = draw_from_mix(state, remaining_rate(state, params.horizon))
-    return arm, MIX, partner
+    arm, other = draw_from_mix(state, remaining_rate(state, params.horizon))
+    return Decision(arm, MIX, other)
 
 
-def learn(params: Params, state: State, arm: int, event: int, partner: int, reward: float, cost: float) -> None:
+def learn(params: Params, state: State, decision: Decision, reward: float, cost: Floats) -> None:
     """At the end of each sweep over the arms see which of them, and which resource, can now be told."""
-    memory, table = state.memory, state.table
-    if event != ROUND_ROBIN:
+    record, in_base = state.record, state.memory.in_base
+    if decision.reason != ROUND_ROBIN:
         return
-    memory.next_arm = (arm + 1) % table.size
-    if memory.next_arm != 0:
+    record.next_arm = (decision.arm + 1) % in_base.size
+    if record.next_arm != 0:
         return
     bar = lowest_value(params, state)
     if bar <= 0.0:  # no arm is sure to be worth anything yet, and an optimum without an arm is never below 0
         return
-    memory.identified = 0
-    for i in range(table.size):
+    record.identified = 0
+    for i in range(in_base.size):
         if highest_value(params, state, i, NO_RESOURCE) < bar:
-            table[i] = 1.0
-        if table[i] == 1.0:
-            memory.identified += 1
+            in_base[i] = True
+        if in_base[i]:
+            record.identified += 1
     for resource in (COST, TIME):
         if highest_value(params, state, NO_ARM, resource) < bar:
-            memory.identified += 1
-    if memory.identified >= RESOURCES:
-        memory.identified_at = state.clock.t
+            record.identified += 1
+    if record.identified >= RESOURCES:
+        record.identified_at = state.clock.t
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,10 +143,11 @@ class PrimalDual(WithHorizon):
     """
 
     name = "primal-dual"
-    events = ("headroom below the largest cost", "round robin", "drawn from the optimistic mix of the base")
-    memory = MEMORY
+    allocates, tag_is_arm = False, True
+    reasons = ("headroom below the largest cost", "round robin", "drawn from the optimistic mix of the base")
+    record = RECORD
     choose = staticmethod(choose)
     learn = staticmethod(learn)
 
-    def new_table(self, arms: int) -> npt.NDArray[np.float64]:
-        return np.zeros(arms)
+    def new_memory(self, arms: int, resources: int) -> Memory:
+        return Memory(np.zeros(arms, np.bool_))

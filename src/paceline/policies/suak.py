@@ -5,17 +5,22 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from paceline import checks
-from paceline.kernels.estimates import Estimates, lower, mean_cost, upper
+from paceline.kernels.estimates import Estimates, lower, upper
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
 from paceline.kernels.random import decision_uniform
-from paceline.policies.policy import SKIP, Policy, Setting, State
+from paceline.kernels.state import SKIP, Decision, State
+from paceline.policies.policy import Policy, Setting
 
 CLASSIFICATION_PULL, CLASSIFICATION_SKIP, BASE = 1, 2, 3
 ORDERS = ("first", "fewest", "cheapest")
 FIRST, FEWEST, CHEAPEST = range(3)
+
+
+Floats = npt.NDArray[np.float64]
 
 
 class Params(NamedTuple):
@@ -25,7 +30,7 @@ class Params(NamedTuple):
     log_horizon: float  # below 0 for the anytime radius
 
 
-MEMORY = np.dtype(
+RECORD = np.dtype(
     (
         np.record,
         [
@@ -43,54 +48,60 @@ MEMORY = np.dtype(
 
 
 @kernel
+def mean_cost(arms: Estimates, arm: int) -> float:
+    """Empirical mean cost; the null arm, numbered after the last, costs nothing."""
+    return arms.cost_mean[arm, 0] if arm < arms.pulls.size else 0.0
+
+
+@kernel
 def next_unclassified(order: int, arms: Estimates, c: float, root: float) -> int:
     """Of the arms whose cost may lie on either side of c, the first in the given order."""
     chosen, lowest = SKIP, math.inf
     for i in range(arms.pulls.size):
-        if abs(arms.cost_mean[i] - c) <= root * arms.width[i]:
+        if abs(arms.cost_mean[i, 0] - c) <= root * arms.width[i]:
             rank = float(i)
             if order == FEWEST:
                 rank = float(arms.pulls[i])
             elif order == CHEAPEST:
-                rank = arms.cost_mean[i]
+                rank = arms.cost_mean[i, 0]
             if rank < lowest:
                 chosen, lowest = i, rank
     return chosen
 
 
-def choose(params: Params, state: State) -> tuple[int, int, int]:
+def choose(params: Params, state: State) -> Decision:
     """Algorithm 2 of the paper. Its two phases are one rule: they differ only in checks that cannot fail in phase 1."""
-    clock, arms, memory = state.clock, state.arms, state.memory
+    clock, arms, record = state.clock, state.arms, state.record
     count = arms.pulls.size
-    c = clock.budget
-    if memory.account_spent + 1.0 > c * memory.account_rounds:
-        return SKIP, CLASSIFICATION_SKIP, SKIP
+    c = state.rate[0]
+    if record.account_spent + 1.0 > c * record.account_rounds:
+        return Decision(SKIP, CLASSIFICATION_SKIP, SKIP)
 
     log_t = math.log(clock.t)
     root = math.sqrt(1.5 * log_t)
     wide_root = math.sqrt(3.0 * (params.log_horizon if params.log_horizon >= 0.0 else log_t))
     gap = math.inf  # LCB of the smallest cost gap
     clarity = math.inf  # above 0 when every arm is classified
-    rewards, costs = state.scratch.rewards, state.scratch.costs
+    rewards, costs = state.scratch.rewards, state.scratch.costs[0]
     for i in range(count):
-        distance = abs(arms.cost_mean[i] - c)
+        distance = abs(arms.cost_mean[i, 0] - c)
         radius = root * arms.width[i]
         gap = min(gap, distance - radius)
         clarity = min(clarity, distance - 7.0 * radius)
         wide_radius = wide_root * arms.width[i]
         rewards[i] = upper(arms.reward_mean[i], wide_radius)
-        costs[i] = lower(arms.cost_mean[i], wide_radius)
+        costs[i] = lower(arms.cost_mean[i, 0], wide_radius)
     if clarity <= 0.0:
-        return next_unclassified(params.order, arms, c, 7.0 * root), CLASSIFICATION_PULL, SKIP
+        return Decision(next_unclassified(params.order, arms, c, 7.0 * root), CLASSIFICATION_PULL, SKIP)
     j, k, _ = best_mix(rewards, costs, c)
     if j == k:
-        return j, BASE, j
+        return Decision(j, BASE, j)
     j_cost, k_cost = mean_cost(arms, j), mean_cost(arms, k)
     if j_cost < k_cost:
         j, k, j_cost, k_cost = k, j, k_cost, j_cost
 
     omega = gap / (2.0 + gap - c)
-    spare = clock.headroom - log_t / (omega * omega)
+    spare = state.headroom[0] - log_t / (omega * omega)
     if spare > j_cost:
         p = 1.0 - omega
     elif spare < k_cost:
@@ -98,27 +109,27 @@ def choose(params: Params, state: State) -> tuple[int, int, int]:
     else:
         p = min(max((spare - k_cost) / (j_cost - k_cost), omega), 1.0 - omega)
     if decision_uniform(clock.seed, clock.stream, clock.t) < p:
-        return j, BASE, k
-    return k, BASE, j
+        return Decision(j, BASE, k)
+    return Decision(k, BASE, j)
 
 
-def learn(params: Params, state: State, arm: int, event: int, partner: int, reward: float, cost: float) -> None:
+def learn(params: Params, state: State, decision: Decision, reward: float, cost: Floats) -> None:
     """Keep the classification account. It is checked before the guard: a round that both refuse is the account's."""
-    memory = state.memory
-    if event == CLASSIFICATION_PULL:
-        memory.classification_pulls += 1
-        memory.classification_reward += reward
-        memory.account_spent += cost
-        memory.account_rounds += 1
-    elif event == BASE:
-        memory.base_rounds += 1
-        if memory.classified_at == 0:
-            memory.classified_at = state.clock.t
-    elif memory.account_spent + 1.0 > state.clock.budget * memory.account_rounds:
-        memory.classification_skips += 1
-        memory.account_rounds += 1
+    record, reason = state.record, decision.reason
+    if reason == CLASSIFICATION_PULL:
+        record.classification_pulls += 1
+        record.classification_reward += reward
+        record.account_spent += cost[0]
+        record.account_rounds += 1
+    elif reason == BASE:
+        record.base_rounds += 1
+        if record.classified_at == 0:
+            record.classified_at = state.clock.t
+    elif record.account_spent + 1.0 > state.rate[0] * record.account_rounds:
+        record.classification_skips += 1
+        record.account_rounds += 1
     else:
-        memory.guard_skips += 1
+        record.guard_skips += 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,8 +162,9 @@ class SUAK(Policy):
     horizon: int | None = None
 
     name = "suak"
-    events = ("headroom below the largest cost", "classifying", "classification account is short", "base, pacing")
-    memory = MEMORY
+    resources, allocates, tag_is_arm = 1, False, True
+    reasons = ("headroom below the largest cost", "classifying", "classification account is short", "base, pacing")
+    record = RECORD
     choose = staticmethod(choose)
     learn = staticmethod(learn)
 

@@ -14,11 +14,9 @@ from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
 from paceline.kernels.normal import normal
 from paceline.kernels.random import DECISION, block, half_uniforms
-from paceline.policies.pacing import EVENTS, arm_to_pull
-from paceline.policies.policy import Policy, Setting, State
-
-# The table holds two rows per arm, the beliefs about its mean reward and its mean cost: centre, width and skew.
-COLUMNS = 3
+from paceline.kernels.state import Decision, State
+from paceline.policies.pacing import REASONS, pace
+from paceline.policies.policy import Policy, Setting
 
 NORMALS, COINS, ONE = np.uint64(0), np.uint64(1), np.uint64(1)
 ALIKE = 0.02  # dispersion below which outcomes count as all alike
@@ -33,17 +31,23 @@ class Params(NamedTuple):
     every_arm: bool
 
 
+class Memory(NamedTuple):
+    """Beliefs about the mean reward of each arm (row 0) and its mean costs: centre, width and skew."""
+
+    beliefs: Floats  # (K, 1 + D, 3)
+
+
 @kernel
-def belief_quantile(table: Floats, row: int, z: float) -> float:
+def belief_quantile(beliefs: Floats, arm: int, side: int, z: float) -> float:
     """The z-quantile of a belief,  centre + width z + skew (z^2 - 1),  cut to [0, 1], where means live."""
-    value = table[row] + table[row + 1] * z + table[row + 2] * (z * z - 1.0)
+    value = beliefs[arm, side, 0] + beliefs[arm, side, 1] * z + beliefs[arm, side, 2] * (z * z - 1.0)
     return float(min(max(value, 0.0), 1.0))
 
 
 @kernel
 def draw_beliefs(params: Params, state: State) -> None:
     """Means drawn from the beliefs into the scratch arrays; half of the arms, by toss, stand at the centre."""
-    clock, table = state.clock, state.table
+    clock, beliefs = state.clock, state.memory.beliefs
     coins, first, second, third, fourth = np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0)
     for i in range(state.arms.pulls.size):
         if i % 64 == 0:
@@ -52,25 +56,24 @@ def draw_beliefs(params: Params, state: State) -> None:
             first, second, third, fourth = block(
                 clock.seed, clock.stream, np.uint64(clock.t), np.uint64(i), DECISION, NORMALS
             )
-        row = 2 * COLUMNS * i
-        reward, cost = table[row], table[row + COLUMNS]
+        reward, cost = beliefs[i, 0, 0], beliefs[i, 1, 0]
         if params.every_arm or coins & ONE:
             u, v = half_uniforms(first)
-            reward, cost = belief_quantile(table, row, normal(u)), belief_quantile(table, row + COLUMNS, normal(v))
-        state.scratch.rewards[i], state.scratch.costs[i] = reward, cost
+            reward, cost = belief_quantile(beliefs, i, 0, normal(u)), belief_quantile(beliefs, i, 1, normal(v))
+        state.scratch.rewards[i], state.scratch.costs[0, i] = reward, cost
         first, second, third = second, third, fourth
         coins = coins >> ONE
 
 
-def choose(params: Params, state: State) -> tuple[int, int, int]:
+def choose(params: Params, state: State) -> Decision:
     """The best base for means drawn from the beliefs; its expensive arm when the headroom allows."""
     draw_beliefs(params, state)
-    expensive, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs, state.clock.budget)
-    return arm_to_pull(state, expensive, cheap)
+    expensive, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs[0], state.rate[0])
+    return pace(state, expensive, cheap)
 
 
 @kernel
-def believe(params: Params, table: Floats, row: int, total: float, squares: float, pulls: int) -> None:
+def believe(params: Params, belief: Floats, total: float, squares: float, pulls: int) -> None:
     """Write the belief about a mean after ``pulls`` outcomes."""
     count = pulls + 1.0
     mean = total / pulls
@@ -79,18 +82,19 @@ def believe(params: Params, table: Floats, row: int, total: float, squares: floa
     dispersion = spread / most if most > 0.0 else 0.0
     # Outcomes that were all alike say little of those not seen yet: one may be as far away as it can be.
     unseen = params.prior if dispersion > ALIKE else 1.0
-    table[row] = (total + 0.5) / count
-    table[row + 1] = math.sqrt((spread + unseen / count) / count)
-    table[row + 2] = dispersion * (1.0 - 2.0 * mean) / (3.0 * count)
+    belief[0] = (total + 0.5) / count
+    belief[1] = math.sqrt((spread + unseen / count) / count)
+    belief[2] = dispersion * (1.0 - 2.0 * mean) / (3.0 * count)
 
 
-def learn(params: Params, state: State, arm: int, event: int, partner: int, reward: float, cost: float) -> None:
+def learn(params: Params, state: State, decision: Decision, reward: float, cost: Floats) -> None:
     """Renew the beliefs about the arm that was pulled."""
-    arms, table = state.arms, state.table
+    arms, arm, beliefs = state.arms, decision.arm, state.memory.beliefs
     if 0 <= arm < arms.pulls.size:
-        pulls, row = arms.pulls[arm], 2 * COLUMNS * arm
-        believe(params, table, row, arms.reward_sum[arm], arms.reward_squares[arm], pulls)
-        believe(params, table, row + COLUMNS, arms.cost_sum[arm], arms.cost_squares[arm], pulls)
+        pulls = arms.pulls[arm]
+        believe(params, beliefs[arm, 0], arms.reward_sum[arm], arms.reward_squares[arm], pulls)
+        for d in range(len(state.resources)):
+            believe(params, beliefs[arm, 1 + d], arms.cost_sum[arm, d], arms.cost_squares[arm, d], pulls)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +129,8 @@ class ThompsonPacer(Policy):
     every_arm: bool = False
 
     name = "thompson"
-    events = EVENTS
+    allocates, tag_is_arm = False, True
+    reasons = REASONS
     choose = staticmethod(choose)
     learn = staticmethod(learn)
 
@@ -137,5 +142,5 @@ class ThompsonPacer(Policy):
     def params(self, setting: Setting) -> tuple[Any, ...]:
         return Params(float(self.prior), self.every_arm)
 
-    def new_table(self, arms: int) -> npt.NDArray[np.float64]:
-        return np.tile([0.5, 1.0, 0.0], 2 * arms)
+    def new_memory(self, arms: int, resources: int) -> Memory:
+        return Memory(np.tile([0.5, 1.0, 0.0], (arms, 1 + resources, 1)))

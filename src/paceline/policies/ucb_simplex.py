@@ -1,7 +1,6 @@
 """UCB Simplex: an optimistic base, and an account of its own for each base."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,11 +10,14 @@ import numpy.typing as npt
 from paceline import checks
 from paceline.kernels.estimates import first_unpulled
 from paceline.kernels.hull import best_mix
-from paceline.kernels.jit import kernel
-from paceline.policies.policy import Policy, Setting, State
+from paceline.kernels.state import Decision, State
+from paceline.policies.policy import Policy, Setting
 
 FIRST_PULL, SINGLE, PACED = 1, 2, 3
 SELECTIONS, SPENT = 0, 1
+
+
+Floats = npt.NDArray[np.float64]
 
 
 class Params(NamedTuple):
@@ -24,39 +26,40 @@ class Params(NamedTuple):
     bonus: float  # lambda sqrt(2)
 
 
-@kernel
-def account(arms: int, first: int, second: int, entry: int) -> int:
-    """Where in the table the account of a base is kept: its number of selections, and the cost spent under it."""
-    low, high = min(first, second), max(first, second)
-    return 2 * (low * (arms + 1) + high) + entry
+class Memory(NamedTuple):
+    """An account for each base, at its members in rising order: its number of selections, and the cost under it."""
+
+    accounts: Floats  # (K + 1, K + 1, 2)
 
 
-def choose(params: Params, state: State) -> tuple[int, int, int]:
+def choose(params: Params, state: State) -> Decision:
     """Each arm once, then the optimistic base; the expensive arm when the account of the base can bear it."""
-    clock, arms, table = state.clock, state.arms, state.table
+    arms = state.arms
     count = arms.pulls.size
     untried = first_unpulled(arms)
     if untried >= 0:
-        return untried, FIRST_PULL, untried
-    bonus = params.bonus * math.sqrt(math.log(clock.t))
-    rewards = state.scratch.rewards
+        return Decision(untried, FIRST_PULL, untried)
+    bonus = params.bonus * math.sqrt(math.log(state.clock.t))
+    rewards, costs = state.scratch.rewards, state.scratch.costs[0]
     for i in range(count):
         rewards[i] = arms.reward_mean[i] + bonus * arms.width[i]
-    expensive, cheap, _ = best_mix(rewards, arms.cost_mean, clock.budget)
+        costs[i] = arms.cost_mean[i, 0]
+    expensive, cheap, _ = best_mix(rewards, costs, state.rate[0])
     if expensive == cheap:
-        return expensive, SINGLE, expensive
-    selections = table[account(count, expensive, cheap, SELECTIONS)]
-    if table[account(count, expensive, cheap, SPENT)] <= selections * clock.budget:
-        return expensive, PACED, cheap
-    return cheap, PACED, expensive
+        return Decision(expensive, SINGLE, expensive)
+    account = state.memory.accounts[min(expensive, cheap), max(expensive, cheap)]
+    if account[SPENT] <= account[SELECTIONS] * state.rate[0]:
+        return Decision(expensive, PACED, cheap)
+    return Decision(cheap, PACED, expensive)
 
 
-def learn(params: Params, state: State, arm: int, event: int, partner: int, reward: float, cost: float) -> None:
+def learn(params: Params, state: State, decision: Decision, reward: float, cost: Floats) -> None:
     """Book a paced round on the account of its base."""
-    if event == PACED:
-        count = state.arms.pulls.size
-        state.table[account(count, arm, partner, SELECTIONS)] += 1.0
-        state.table[account(count, arm, partner, SPENT)] += cost
+    if decision.reason == PACED:
+        arm, other = decision.arm, decision.tag
+        account = state.memory.accounts[min(arm, other), max(arm, other)]
+        account[SELECTIONS] += 1.0
+        account[SPENT] += cost[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +85,8 @@ class UCBSimplex(Policy):
     lam: float = 9.0
 
     name = "ucb-simplex"
-    events = ("headroom below the largest cost", "first pull of an arm", "a base of one arm", "base, pacing")
+    resources, allocates, tag_is_arm = 1, False, True
+    reasons = ("headroom below the largest cost", "first pull of an arm", "a base of one arm", "base, pacing")
     choose = staticmethod(choose)
     learn = staticmethod(learn)
 
@@ -92,10 +96,5 @@ class UCBSimplex(Policy):
     def params(self, setting: Setting) -> tuple[Any, ...]:
         return Params(self.lam * math.sqrt(2.0))
 
-    def new_table(self, arms: int) -> npt.NDArray[np.float64]:
-        return np.zeros(2 * (arms + 1) ** 2)
-
-    def layout(self, arms: int, kept: Sequence[int]) -> npt.NDArray[np.int64]:
-        with_null = [*kept, arms]
-        accounts = np.arange(2 * (arms + 1) ** 2).reshape(arms + 1, arms + 1, 2)
-        return accounts[np.ix_(with_null, with_null)].ravel()
+    def new_memory(self, arms: int, resources: int) -> Memory:
+        return Memory(np.zeros((arms + 1, arms + 1, 2)))

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from paceline.kernels.random import decision_uniform
-from paceline.policies.policy import Policy, Setting, State, learn_nothing
+from paceline.kernels.state import Decision, State
+from paceline.policies.policy import Policy, Setting, learn_nothing
 
 ANY = 1
 
@@ -15,11 +16,11 @@ class Params(NamedTuple):
     arms: int
 
 
-def choose(params: Params, state: State) -> tuple[int, int, int]:
+def choose(params: Params, state: State) -> Decision:
     """Arm floor(u K)."""
     clock = state.clock
     arm = int(decision_uniform(clock.seed, clock.stream, clock.t) * params.arms)
-    return arm, ANY, arm
+    return Decision(arm, ANY, arm)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,8 @@ class Uniform(Policy):
     """
 
     name = "uniform"
-    events = ("headroom below the largest cost", "any arm")
+    allocates, tag_is_arm = False, True
+    reasons = ("headroom below the largest cost", "any arm")
     choose = staticmethod(choose)
     learn = staticmethod(learn_nothing)
 

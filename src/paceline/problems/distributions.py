@@ -1,4 +1,7 @@
-"""What one pull of an arm can yield: distributions on [0, 1] with a known mean and variance."""
+"""What one pull of an arm can yield: distributions with a known mean and variance.
+
+Rewards are in [0, 1]. Costs are, too, or in [-1, 1] where a pull may refill a resource (`Scaled`, `Shifted`).
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -104,10 +107,10 @@ class Empirical:
 
 @dataclass(frozen=True)
 class Scaled:
-    """``top`` times a draw of another distribution: outcomes of at most ``top``.
+    """``top`` times a draw of another distribution: outcomes of at most ``top``, or refills of at most ``-top``.
 
-    >>> Scaled(Beta(0.5), 0.2).mean
-    0.1
+    >>> Scaled(Beta(0.5), 0.2).mean, Scaled(Bernoulli(0.3), -1.0).mean
+    (0.1, -0.3)
     """
 
     of: Constant | Bernoulli | Beta | Empirical
@@ -116,7 +119,10 @@ class Scaled:
     def __post_init__(self) -> None:
         if not isinstance(self.of, Constant | Bernoulli | Beta | Empirical):
             raise InvalidValue(f"of in Scaled must be a distribution such as Beta(0.3), got {self.of!r}")
-        object.__setattr__(self, "top", checks.real("top of Scaled", self.top, 0, 1, above_low=True))
+        top = checks.real("top of Scaled", self.top, -2, 2)
+        if top == 0.0:
+            raise InvalidValue("top of Scaled must not be 0 (use Constant(0)), got 0")
+        object.__setattr__(self, "top", top)
 
     @property
     def mean(self) -> float:
@@ -127,7 +133,33 @@ class Scaled:
         return self.top**2 * self.of.variance
 
 
-Distribution = Constant | Bernoulli | Beta | Empirical | Scaled
+@dataclass(frozen=True)
+class Shifted:
+    """A draw of another distribution plus ``by``: below 0 it is a refill.
+
+    >>> cost = Shifted(Scaled(Beta(0.5), 0.5), -0.2)
+    >>> round(cost.mean, 12), extremes(cost)
+    (0.05, (-0.2, 0.3))
+    """
+
+    of: Constant | Bernoulli | Beta | Empirical | Scaled
+    by: float
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.of, Constant | Bernoulli | Beta | Empirical | Scaled):
+            raise InvalidValue(f"of in Shifted must be a distribution such as Beta(0.3), got {self.of!r}")
+        object.__setattr__(self, "by", checks.real("by of Shifted", self.by, -1, 1))
+
+    @property
+    def mean(self) -> float:
+        return self.of.mean + self.by
+
+    @property
+    def variance(self) -> float:
+        return self.of.variance
+
+
+Distribution = Constant | Bernoulli | Beta | Empirical | Scaled | Shifted
 
 KINDS: dict[str, type[Distribution]] = {
     "constant": Constant,
@@ -135,6 +167,7 @@ KINDS: dict[str, type[Distribution]] = {
     "beta": Beta,
     "empirical": Empirical,
     "scaled": Scaled,
+    "shifted": Shifted,
 }
 
 
@@ -151,7 +184,10 @@ def extremes(distribution: Distribution) -> tuple[float, float]:
             return min(values), max(values)
         case Scaled(of, top):
             low, high = extremes(of)
-            return top * low, top * high
+            return min(top * low, top * high), max(top * low, top * high)
+        case Shifted(of, by):
+            low, high = extremes(of)
+            return low + by, high + by
     return 0.0, 1.0
 
 
@@ -182,7 +218,7 @@ def from_dict(description: object, thing: str) -> Distribution:
     if not required <= set(given) <= fields:
         expected = ", ".join(KINDS[kind].__dataclass_fields__)
         raise InvalidValue(f"{kind} in {thing} takes {expected}, got {', '.join(given) or 'nothing'}")
-    if kind == "scaled":
+    if kind in {"scaled", "shifted"}:
         given["of"] = from_dict(given["of"], f"of in {thing}")
     try:
         return KINDS[kind](**given)

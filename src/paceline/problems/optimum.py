@@ -1,12 +1,14 @@
-"""The best mix of arms at a budget rate: its value, price and gaps."""
+"""The best mix of arms at the budget rates: its value, prices and gaps."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from paceline.errors import InvalidValue
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import plain
+from paceline.kernels.lp import solve_means
 
 Floats = npt.NDArray[np.float64]
 
@@ -15,27 +17,34 @@ Floats = npt.NDArray[np.float64]
 class Optimum:
     """The solution of the linear program and its dual.
 
-    ``value``  r*, the best expected reward per round.
-    ``mix``    K + 1 weights, the null arm last.
-    ``price``  lambda* >= 0, what one more unit of budget per round would earn.
-    ``level``  y* with  y* + lambda* c = r*:  what a round is worth once its budget is paid for.
-    ``gaps``   y* - mu_i + lambda* rho_i >= 0  for each arm: what a pull of it loses; 0 for the arms of the mix.
-    ``case``   1: the arm of highest reward is affordable; 2: one arm and the null arm; 3: two arms, or one whose
-               cost is just the budget.
-    ``base``   the arms of the mix, the more expensive first; number K is the null arm.
+    ``value``   r*, the best expected reward per round.
+    ``mix``     K + 1 weights, the null arm last.
+    ``prices``  lambda* >= 0 for each resource: what one more unit of it per round would earn.
+    ``level``   y* with  y* + lambda*.c = r*:  what a round is worth once its budget is paid for.
+    ``gaps``    y* - mu_i + lambda*.rho_i >= 0  for each arm: what a pull of it loses; 0 for the arms of the mix.
+    ``case``    1: the arm of highest reward is affordable; 2: the null arm is in the mix; 3: a mix of arms alone, or
+                one arm whose cost is just the budget.
+    ``base``    the arms of the mix, with one resource the more expensive first; number K is the null arm.
     """
 
     value: float
     mix: Floats
-    price: float
+    prices: Floats
     level: float
     gaps: Floats
     case: int
     base: tuple[int, ...]
 
+    @property
+    def price(self) -> float:
+        """The price of a problem with one resource."""
+        if self.prices.size != 1:
+            raise InvalidValue(f"price is for one resource; with {self.prices.size} of them see prices")
+        return float(self.prices[0])
+
 
 def solve(rewards: Floats, costs: Floats, budget: float) -> Optimum:
-    """The optimum of a problem with the given mean rewards and costs.
+    """The optimum of a problem with one resource and the given mean rewards and costs.
 
     >>> best = solve(np.array([0.45, 0.7, 0.8]), np.array([0.3, 0.75, 0.8]), 0.5)
     >>> round(best.value, 12), round(best.price, 12), best.case, best.base
@@ -65,4 +74,20 @@ def solve(rewards: Floats, costs: Floats, budget: float) -> Optimum:
     gaps[[arm for arm in base if arm < arms]] = 0.0
     affordable = len(base) == 1 and with_null_rewards[cheap] >= rewards.max()
     case = 1 if affordable else 2 if cheap == arms else 3
-    return Optimum(value, mix, price, level, gaps, case, base)
+    return Optimum(value, mix, np.array([price]), level, gaps, case, base)
+
+
+def solve_several(rewards: Floats, costs: Floats, rates: Floats) -> Optimum:
+    """The optimum with mean rewards (K,), mean costs (K, D) and rates (D,).
+
+    >>> money, energy = [0.3, 0.75, 0.8], [0.2, 0.1, 0.6]
+    >>> best = solve_several(np.array([0.45, 0.7, 0.8]), np.array([money, energy]).T, np.array([0.5, 0.25]))
+    >>> round(best.value, 12), best.base, best.prices.round(12).tolist()
+    (0.574456521739, (0, 1, 2), [0.586956521739, 0.141304347826])
+    """
+    if rates.size == 1:
+        return solve(rewards, np.ascontiguousarray(costs[:, 0]), float(rates[0]))
+    best = solve_means(rewards, costs, rates)
+    affordable = len(best.base) == 1 and best.base[0] < rewards.size and rewards[best.base[0]] >= rewards.max()
+    case = 1 if affordable else 2 if rewards.size in best.base else 3
+    return Optimum(best.value, best.mix, best.prices, best.level, best.gaps, case, best.base)

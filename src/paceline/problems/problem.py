@@ -1,8 +1,10 @@
-"""Problem: the distributions of the arms and the budget rate. Frozen and validated."""
+"""Problem: the distributions of the arms and the line of each resource. Frozen and validated."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,66 +22,101 @@ from paceline.problems.distributions import (
     from_dict,
     to_dict,
 )
-from paceline.problems.optimum import Optimum, solve
+from paceline.problems.draws import Sampler
+from paceline.problems.optimum import Optimum, solve_several
+from paceline.problems.resources import UNNAMED, by_resource, resource_names
+
+Value = TypeVar("Value")
+Floats = npt.NDArray[np.float64]
+
+ByName = Mapping[str, Value]
 
 
 @dataclass(frozen=True, init=False)
 class Problem:
-    """K arms, each with a reward and a cost distribution on [0, 1], and a budget rate in (0, 1].
+    """K arms, each with a reward in [0, 1] and a cost for each of D resources, and the line of each resource.
 
-    Reward and cost of a pull are independent, or ``coupled``: drawn from the same random numbers, so that a high reward
-    comes with a high cost (pairs of Empirical values at the same place come together).
+    With one resource ``costs`` is a list with a distribution per arm and ``budget`` a rate in (0, 1]. With several,
+    both are mappings by the name of the resource, and so are the options below.
 
-    The guard lets an arm be pulled when the headroom covers its largest possible cost. That is 1 for every arm unless
-    ``max_costs`` says that less is known to be enough.
+    ``start``      stock before the first round; 0 unless given.
+    ``cap``        the most that can be in stock, as in a battery; what would be above it is lost.
+    ``max_costs``  the largest possible cost of each arm: the guard lets an arm be pulled when the headroom covers it.
+                   It is 1 unless less is known to be enough; of an arm that may refill, what its distribution says.
+    ``coupled``    reward and costs of a pull are drawn from the same random numbers, so that a high reward comes with
+                   high costs (Empirical values at the same place come together); else they are independent.
 
-    The promise asked for is  sum of costs up to t <= budget * t  after every round t, on every path.
+    The promise asked for, for every resource:  sum of costs up to t <= start + budget * t  after every round t, on
+    every path. A cost below 0 (`Scaled`, `Shifted`) is a refill.
 
     >>> problem = Problem.beta([0.45, 0.7, 0.8], [0.3, 0.75, 0.8], budget=0.5)
-    >>> problem.arms, round(problem.optimum.value, 12)
-    (3, 0.59)
+    >>> problem.arms, problem.resources, round(problem.optimum.value, 12)
+    (3, ('cost',), 0.59)
+    >>> costs = {"money": [0.3, 0.75, 0.8], "energy": [0.2, 0.1, 0.6]}
+    >>> problem = Problem.beta([0.45, 0.7, 0.8], costs, budget={"money": 0.5, "energy": 0.25}, start={"energy": 2})
+    >>> problem.resources, problem.optimum.prices.round(3).tolist()
+    (('money', 'energy'), [0.587, 0.141])
     """
 
     rewards: tuple[Distribution, ...]
-    costs: tuple[Distribution, ...]
-    budget: float
-    coupled: bool = False
-    max_costs: tuple[float, ...] = ()  # one per arm
+    consumptions: tuple[tuple[Distribution, ...], ...]  # costs: for each resource an entry per arm
+    resources: tuple[str, ...]
+    rates: tuple[float, ...]
+    stocks: tuple[float, ...]
+    caps: tuple[float, ...]
+    coupled: bool
+    most: tuple[tuple[float, ...], ...]  # largest costs: for each resource an entry per arm
 
     def __init__(
         self,
         rewards: Sequence[Distribution],
-        costs: Sequence[Distribution],
-        budget: float,
+        costs: Sequence[Distribution] | ByName[Sequence[Distribution]],
+        budget: float | ByName[float],
         coupled: bool = False,
-        max_costs: Sequence[float] | None = None,
+        max_costs: Sequence[float] | ByName[Sequence[float]] | None = None,
+        start: float | ByName[float] | None = None,
+        cap: float | ByName[float] | None = None,
     ) -> None:
-        rewards, costs = checks.entries("rewards", rewards), checks.entries("costs", costs)
-        for thing, given in (("rewards", rewards), ("costs", costs)):
-            for arm, entry in enumerate(given):
-                if not isinstance(entry, tuple(KINDS.values())):
-                    raise InvalidValue(f"{thing}[{arm}] must be a distribution such as Beta(0.3), got {entry!r}")
-        if len(rewards) != len(costs):
-            rule = "rewards and costs must have the same length"
-            raise InvalidValue(f"{rule}, got {len(rewards)} rewards and {len(costs)} costs")
+        names = resource_names("costs", costs)
+        rewards = checked_distributions("rewards", rewards, 0.0)
         if not rewards:
             raise InvalidValue("a problem must have at least one arm, got none")
-        object.__setattr__(self, "rewards", tuple(rewards))
-        object.__setattr__(self, "costs", tuple(costs))
-        object.__setattr__(self, "budget", checks.real("budget", budget, 0, 1, above_low=True))
+        sides = tuple(
+            checked_distributions(thing, given, -1.0) for thing, given in by_resource("costs", costs, names).values()
+        )
+        for side in sides:
+            if len(side) != len(rewards):
+                rule = "rewards and costs must have the same length"
+                raise InvalidValue(f"{rule}, got {len(rewards)} rewards and {len(side)} costs")
         if not isinstance(coupled, bool):
             raise InvalidValue(f"coupled must be true or false, got {coupled!r}")
-        object.__setattr__(self, "coupled", coupled)
-        object.__setattr__(self, "max_costs", check_max_costs(self.costs, max_costs))
+        most = checked_max_costs(sides, max_costs, names)
+        stocks = tuple(
+            checks.real(thing, given, 0) for thing, given in by_resource("start", start, names, otherwise=0.0).values()
+        )
+        values = {
+            "rewards": rewards,
+            "consumptions": sides,
+            "resources": names,
+            "rates": checked_rates(budget, names, sides, stocks),
+            "stocks": stocks,
+            "caps": checked_caps(cap, names, most, stocks),
+            "coupled": coupled,
+            "most": most,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def beta(
         cls,
         rewards: Sequence[float],
-        costs: Sequence[float],
-        budget: float,
+        costs: Sequence[float] | ByName[Sequence[float]],
+        budget: float | ByName[float],
         concentration: float = 10.0,
-        max_costs: Sequence[float] | None = None,
+        max_costs: Sequence[float] | ByName[Sequence[float]] | None = None,
+        start: float | ByName[float] | None = None,
+        cap: float | ByName[float] | None = None,
     ) -> "Problem":
         """Beta rewards and costs with the given means; a mean m has parameters m and 1 - m times the concentration.
 
@@ -88,22 +125,43 @@ class Problem:
         >>> Problem.beta([0.3, 0.8], [0.1, 0.6], budget=0.3, max_costs=[0.2, 1.0]).costs[0]
         Scaled(of=Beta(mean=0.5, concentration=10.0), top=0.2)
         """
-        cost_means = means("cost means", costs)
-        tops = [1.0] * len(cost_means) if max_costs is None else means("max_costs", max_costs)
+        names = resource_names("cost means", costs)
+        tops = by_resource("max_costs", max_costs, names, otherwise=None)
+        sides = {}
+        for name, (thing, given) in by_resource("cost means", costs, names).items():
+            cost_means = means(thing, given)
+            top = means(*tops[name]) if tops[name][1] is not None else [1.0] * len(cost_means)
+            sides[name] = [scaled_beta(*pair, concentration) for pair in zip(cost_means, top, strict=False)]
         return cls(
             [Beta(mean, concentration) for mean in means("reward means", rewards)],
-            [scaled_beta(*pair, concentration) for pair in zip(cost_means, tops, strict=False)],
+            sides if isinstance(costs, Mapping) else sides[UNNAMED],
             budget,
             max_costs=max_costs,
+            start=start,
+            cap=cap,
         )
 
     @classmethod
-    def bernoulli(cls, rewards: Sequence[float], costs: Sequence[float], budget: float) -> "Problem":
+    def bernoulli(
+        cls,
+        rewards: Sequence[float],
+        costs: Sequence[float] | ByName[Sequence[float]],
+        budget: float | ByName[float],
+        start: float | ByName[float] | None = None,
+        cap: float | ByName[float] | None = None,
+    ) -> "Problem":
         """Rewards and costs of 0 or 1 with the given means."""
+        names = resource_names("cost means", costs)
+        sides = {
+            name: [Bernoulli(mean) for mean in means(thing, given)]
+            for name, (thing, given) in by_resource("cost means", costs, names).items()
+        }
         return cls(
             [Bernoulli(mean) for mean in means("reward means", rewards)],
-            [Bernoulli(mean) for mean in means("cost means", costs)],
+            sides if isinstance(costs, Mapping) else sides[UNNAMED],
             budget,
+            start=start,
+            cap=cap,
         )
 
     @property
@@ -111,20 +169,87 @@ class Problem:
         """The number of arms, the null arm not counted."""
         return len(self.rewards)
 
+    def named(self, values: Sequence[Value]) -> Any:
+        """Values by the name of their resource; of one resource without a name the value itself."""
+        return values[0] if self.resources == (UNNAMED,) else dict(zip(self.resources, values, strict=True))
+
+    @property
+    def costs(self) -> Any:
+        """The distributions of the costs: an entry per arm, by resource if they have names."""
+        return self.named(self.consumptions)
+
+    @property
+    def budget(self) -> Any:
+        """What comes in per round, by resource if they have names."""
+        return self.named(self.rates)
+
+    @property
+    def max_costs(self) -> Any:
+        """The largest cost of each arm, by resource if they have names."""
+        return self.named(self.most)
+
+    @property
+    def start(self) -> Any:
+        """The stock before the first round, by resource if they have names."""
+        return self.named(self.stocks)
+
+    @property
+    def cap(self) -> Any:
+        """The most that can be in stock, by resource if they have names; infinite without a cap."""
+        return self.named(self.caps)
+
+    @property
+    def refills(self) -> tuple[bool, ...]:
+        """For each resource whether a pull may bring some of it."""
+        return tuple(any(extremes(cost)[0] < 0.0 for cost in side) for side in self.consumptions)
+
     @cached_property
-    def reward_means(self) -> npt.NDArray[np.float64]:
+    def reward_means(self) -> Floats:
         """mu, one entry per arm."""
         return np.array([reward.mean for reward in self.rewards])
 
     @cached_property
-    def cost_means(self) -> npt.NDArray[np.float64]:
-        """rho, one entry per arm."""
-        return np.array([cost.mean for cost in self.costs])
+    def consumption_means(self) -> Floats:
+        """rho, a row per arm and a column per resource."""
+        return np.array([[cost.mean for cost in side] for side in self.consumptions]).T.copy()
+
+    @cached_property
+    def cost_means(self) -> Floats:
+        """rho: one entry per arm with one resource, else a row per arm and a column per resource."""
+        return self.consumption_means[:, 0].copy() if len(self.resources) == 1 else self.consumption_means
 
     @cached_property
     def optimum(self) -> Optimum:
         """The best mix of arms and what it is worth."""
-        return solve(self.reward_means, self.cost_means, self.budget)
+        return solve_several(self.reward_means, self.consumption_means, np.array(self.rates))
+
+    def optimum_over(self, rounds: int) -> Optimum:
+        """The best mix when a stock without income has to last for so many rounds: its rate is  start / rounds.
+
+        Where every resource has an income it is the `optimum`; a start stock beside an income is worth its price.
+
+        >>> stock = Problem.beta([0.5, 0.9], [0.2, 0.8], budget=0, start=100)
+        >>> round(stock.optimum_over(200).value, 6)
+        0.7
+        """
+        if not any(rate == 0.0 < stock for rate, stock in zip(self.rates, self.stocks, strict=True)):
+            return self.optimum
+        rates = [
+            min(stock / rounds, 1.0) if rate == 0.0 else rate
+            for rate, stock in zip(self.rates, self.stocks, strict=True)
+        ]
+        return solve_several(self.reward_means, self.consumption_means, np.array(rates))
+
+    def sample(self, seed: int = 0, stream: int = 0) -> Sampler:
+        """The draws of the simulator, for a loop of your own: ``.pull(arm)`` gives a reward and the costs.
+
+        The n-th pull of an arm is the same as in trial ``stream`` of `paceline.simulate` with this seed.
+
+        >>> world = Problem.bernoulli([1.0, 0.0], [0.0, 1.0], budget=0.5).sample(seed=7)
+        >>> world.pull(0), world.pull(1)
+        ((1.0, 0.0), (0.0, 1.0))
+        """
+        return Sampler(self, checks.seed(seed), checks.whole("stream", stream, 0, 2**64 - 1))
 
     def to_dict(self) -> dict[str, object]:
         """The problem in a form that JSON and TOML can hold; `from_dict` is the way back.
@@ -133,21 +258,28 @@ class Problem:
         >>> Problem.from_dict(problem.to_dict()) == problem
         True
         """
-        return {
+        table: dict[str, object] = {
             "budget": self.budget,
             "rewards": [to_dict(reward) for reward in self.rewards],
-            "costs": [to_dict(cost) for cost in self.costs],
+            "costs": self.named([[to_dict(cost) for cost in side] for side in self.consumptions]),
             "coupled": self.coupled,
-            **({} if min(self.max_costs) == 1.0 else {"max_costs": list(self.max_costs)}),
         }
+        if self.most != checked_max_costs(self.consumptions, None, self.resources):
+            table["max_costs"] = self.named([list(side) for side in self.most])
+        if any(self.stocks):
+            table["start"] = self.start
+        if min(self.caps) < math.inf:
+            finite = {name: cap for name, cap in zip(self.resources, self.caps, strict=True) if cap < math.inf}
+            table["cap"] = finite.get(UNNAMED, finite)
+        return table
 
     @classmethod
     def from_dict(cls, description: object) -> "Problem":
         """The problem that a table describes.
 
         ``rewards`` and ``costs`` are lists with an entry per arm: a mean, or a table such as {kind = "constant",
-        value = 0.2}. ``kind`` ("beta" unless given, or "bernoulli") and ``concentration`` say what a bare mean stands
-        for.
+        value = 0.2}; with several resources ``costs`` and ``budget`` are tables by their names. ``kind`` ("beta" unless
+        given, or "bernoulli") and ``concentration`` say what a bare mean stands for.
 
         >>> table = {"kind": "bernoulli", "rewards": [0.3], "costs": [0.9], "budget": 0.5}
         >>> Problem.from_dict(table) == Problem.bernoulli([0.3], [0.9], budget=0.5)
@@ -158,7 +290,7 @@ class Problem:
         missing = [key for key in ("rewards", "costs", "budget") if key not in description]
         if missing:
             raise InvalidValue(f"a problem must have rewards, costs and budget; missing: {', '.join(missing)}")
-        known = ("rewards", "costs", "budget", "kind", "concentration", "coupled", "max_costs")
+        known = ("rewards", "costs", "budget", "kind", "concentration", "coupled", "max_costs", "start", "cap")
         unknown = [str(key) for key in description if key not in known]
         if unknown:
             raise InvalidValue(f"a problem takes {', '.join(known)}; got {', '.join(unknown)}")
@@ -166,34 +298,94 @@ class Problem:
         if kind == "bernoulli" and "concentration" in description:
             raise InvalidValue(f"concentration is for kind 'beta' only, got kind {kind!r}")
         of_mean = {name: description[name] for name in ("concentration",) if name in description}
-        sides: list[list[Distribution]] = []
-        for thing in ("rewards", "costs"):
+
+        def distributions(thing: str, given: object) -> list[Distribution]:
             tables = (
                 entry if isinstance(entry, dict) else {"kind": kind, "mean": entry, **of_mean}
-                for entry in checks.entries(thing, description[thing])
+                for entry in checks.entries(thing, given)
             )
-            sides.append([from_dict(table, f"{thing}[{arm}]") for arm, table in enumerate(tables)])
+            return [from_dict(table, f"{thing}[{arm}]") for arm, table in enumerate(tables)]
+
+        costs = description["costs"]
+        names = resource_names("costs", costs)
+        sides = {
+            name: distributions(thing, given) for name, (thing, given) in by_resource("costs", costs, names).items()
+        }
         return cls(
-            rewards=sides[0],
-            costs=sides[1],
+            rewards=distributions("rewards", description["rewards"]),
+            costs=sides if isinstance(costs, Mapping) else sides[UNNAMED],
             budget=description["budget"],
             coupled=description.get("coupled", False),
             max_costs=description.get("max_costs"),
+            start=description.get("start"),
+            cap=description.get("cap"),
         )
 
 
-def check_max_costs(costs: Sequence[Distribution], given: Sequence[float] | None) -> tuple[float, ...]:
-    """The largest cost of each arm, 1 unless given; no arm may be able to cost more."""
-    if given is None:
-        return (1.0,) * len(costs)
-    given = checks.entries("max_costs", given)
-    if len(given) != len(costs):
-        raise InvalidValue(f"max_costs must have one entry per arm, got {len(given)} for {len(costs)} arms")
-    for arm, (cost, most) in enumerate(zip(costs, given, strict=True)):
-        checks.real(f"max_costs[{arm}]", most, 0, 1)
-        if (highest := extremes(cost)[1]) > most:
-            raise InvalidValue(f"max_costs[{arm}] must cover every cost of its arm, {highest}, got {most}")
-    return tuple(map(float, given))
+def checked_distributions(thing: str, given: object, low: float) -> tuple[Distribution, ...]:
+    """Distributions of outcomes in [low, 1], one per arm."""
+    entries = checks.entries(thing, given)
+    for arm, entry in enumerate(entries):
+        if not isinstance(entry, tuple(KINDS.values())):
+            raise InvalidValue(f"{thing}[{arm}] must be a distribution such as Beta(0.3), got {entry!r}")
+        smallest, largest = extremes(entry)
+        if smallest < low or largest > 1.0:
+            reach = f"{smallest:g} to {largest:g}"
+            raise InvalidValue(f"{thing}[{arm}] must stay in [{low:g}, 1], got values from {reach}")
+    return tuple(entries)
+
+
+def checked_rates(
+    budget: object, names: tuple[str, ...], sides: Sequence[Sequence[Distribution]], stocks: Sequence[float]
+) -> tuple[float, ...]:
+    """What comes in per round; none only where there is a stock or a refill to live on."""
+    rates = []
+    given = by_resource("budget", budget, names).values()
+    for (thing, value), side, stock in zip(given, sides, stocks, strict=True):
+        lives_on = stock > 0.0 or any(extremes(cost)[0] < 0.0 for cost in side)
+        rates.append(checks.real(thing, value, 0, 1, above_low=not lives_on))
+    return tuple(rates)
+
+
+def checked_max_costs(
+    sides: Sequence[Sequence[Distribution]], given: object, names: tuple[str, ...]
+) -> tuple[tuple[float, ...], ...]:
+    """The largest cost of each arm, for each resource: 1 unless given; no arm may be able to cost more."""
+    found = []
+    for side, (thing, entries) in zip(
+        sides, by_resource("max_costs", given, names, otherwise=None).values(), strict=True
+    ):
+        if entries is None:
+            found.append(tuple(1.0 if extremes(cost)[0] >= 0.0 else max(extremes(cost)[1], 0.0) for cost in side))
+            continue
+        entries = checks.entries(thing, entries)
+        if len(entries) != len(side):
+            raise InvalidValue(f"{thing} must have one entry per arm, got {len(entries)} for {len(side)} arms")
+        for arm, (cost, most) in enumerate(zip(side, entries, strict=True)):
+            checks.real(f"{thing}[{arm}]", most, 0, 1)
+            if (highest := extremes(cost)[1]) > most:
+                raise InvalidValue(f"{thing}[{arm}] must cover every cost of its arm, {highest}, got {most}")
+        found.append(tuple(map(float, entries)))
+    return tuple(found)
+
+
+def checked_caps(
+    given: object, names: tuple[str, ...], most: Sequence[Sequence[float]], stocks: Sequence[float]
+) -> tuple[float, ...]:
+    """The most that can be in stock: enough for a pull of any arm, and for the start stock."""
+    caps = []
+    entries = by_resource("cap", given, names, otherwise=None).values()
+    for (thing, value), largest, stock in zip(entries, most, stocks, strict=True):
+        if value is None:
+            caps.append(math.inf)
+            continue
+        cap = checks.real(thing, value, 0, above_low=True)
+        if cap < max(largest):
+            raise InvalidValue(f"{thing} must cover the largest cost of every arm, {max(largest):g}, got {cap:g}")
+        if cap < stock:
+            raise InvalidValue(f"{thing} must hold the start stock, {stock:g}, got {cap:g}")
+        caps.append(cap)
+    return tuple(caps)
 
 
 def scaled_beta(mean: float, top: float, concentration: float) -> Distribution:

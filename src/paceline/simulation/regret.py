@@ -1,17 +1,21 @@
 """Regret in three forms, and where it comes from.
 
-With r* the best value per round, y* and lambda* its dual (level and price), N_i the pulls, N_0 all rounds without a
-pull, S_c the money spent and gap_i = y* - mu_i + lambda* rho_i:
+With r* the best value per round, y* and lambda* its dual (level and prices), N_a the pulls, N_0 all rounds without a
+pull, B0 the start stock, S what was spent, and gap_a = y* - mu_a + lambda*.rho_a:
 
-    empirical regret  = T r* - sum of rewards
-    pseudo-regret     = T r* - sum_i mu_i N_i
-                      = sum_i gap_i N_i + y* N_0 + lambda* (c T - S_c) + lambda* (S_c - sum_i rho_i N_i)
-                        wrong arms        idle     unspent               luck of costs
+    best              = T y* + lambda*.(B0 + c T),  which is  T r* + lambda*.B0
+    empirical regret  = best - sum of rewards
+    pseudo-regret     = best - sum_a mu_a N_a
+                      = sum_a gap_a N_a + y* N_0 + lambda*.(B0 + c T - S) + lambda*.(S - sum_a rho_a N_a)
+                        wrong arms        idle     unspent                  luck of costs
     steady regret     = the first three terms
 
-The identity is linear programming duality and holds on every path. The luck of costs has mean zero, so steady regret is
-an unbiased estimate of the expected regret, and a far less noisy one.
+The identity is linear programming duality and holds on every path, with caps and refills, too (what is lost above a cap
+counts as unspent). The luck of costs has mean zero, so steady regret is an unbiased estimate of the expected regret,
+and a far less noisy one. A stock without income is spread over the rounds of the run (`Problem.optimum_over`).
 """
+
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -26,31 +30,51 @@ Floats = npt.NDArray[np.float64]
 EVENTS = ("guard_skips", "classification_skips", "classification_pulls", "base_rounds")
 
 
+def best(problem: Problem, rounds: npt.NDArray[np.int64]) -> Floats:
+    """What the best mix earns by each of the rounds:  T y* + lambda*.(B0 + c T)."""
+    optimum = problem.optimum_over(int(rounds[-1]))
+    if not any(problem.stocks):
+        return np.asarray(optimum.value * rounds)
+    return np.asarray(optimum.level * rounds + income(problem, rounds) @ optimum.prices)
+
+
+def income(problem: Problem, rounds: npt.NDArray[np.int64]) -> Floats:
+    """(C, D): the line of each resource without a cap."""
+    return np.asarray(np.array(problem.stocks) + np.outer(rounds, problem.rates))
+
+
 def empirical(problem: Problem, rounds: npt.NDArray[np.int64], totals: Totals) -> Floats:
-    """T r* - sum of rewards."""
-    return problem.optimum.value * rounds - totals.earned
+    """What the best mix earns minus the sum of rewards."""
+    return best(problem, rounds) - totals.earned
 
 
 def pseudo(problem: Problem, rounds: npt.NDArray[np.int64], totals: Totals) -> Floats:
-    """T r* - sum of the mean rewards of the pulled arms: the luck of rewards taken out."""
-    return np.asarray(problem.optimum.value * rounds - totals.pulls @ problem.reward_means)
+    """The same with the mean rewards of the pulled arms: the luck of rewards taken out."""
+    return np.asarray(best(problem, rounds) - totals.pulls @ problem.reward_means)
 
 
-def breakdown(problem: Problem, rounds: npt.NDArray[np.int64], totals: Totals) -> dict[str, Floats]:
-    """Pseudo-regret by its causes; the four terms add up to it."""
-    best = problem.optimum
+def breakdown(
+    problem: Problem, rounds: npt.NDArray[np.int64], totals: Totals, by_resource: bool = False
+) -> dict[str, Floats]:
+    """Pseudo-regret by its causes; the four terms add up to it.
+
+    With ``by_resource`` what is unspent, and the luck of costs, have one more axis, for the resources.
+    """
+    optimum = problem.optimum_over(int(rounds[-1]))
+    spent = totals.spent if len(problem.resources) > 1 else totals.spent[..., np.newaxis]
+    unspent = optimum.prices * (income(problem, rounds) - spent)
+    luck = optimum.prices * (spent - totals.pulls @ problem.consumption_means)
     return {
-        "wrong_arms": np.asarray(totals.pulls @ best.gaps),
-        "idle": np.asarray(best.level * totals.idle, np.float64),
-        "unspent": best.price * (problem.budget * rounds - totals.spent),
-        "cost_luck": np.asarray(best.price * (totals.spent - totals.pulls @ problem.cost_means)),
+        "wrong_arms": np.asarray(totals.pulls @ optimum.gaps),
+        "idle": np.asarray(optimum.level * totals.idle, np.float64),
+        "unspent": unspent if by_resource else unspent.sum(axis=-1),
+        "cost_luck": luck if by_resource else luck.sum(axis=-1),
     }
 
 
-def steady(problem: Problem, rounds: npt.NDArray[np.int64], totals: Totals) -> Floats:
-    """Pseudo-regret without the luck of costs."""
-    terms = breakdown(problem, rounds, totals)
-    return terms["wrong_arms"] + terms["idle"] + terms["unspent"]
+def steady(parts: Mapping[str, Floats]) -> Floats:
+    """Pseudo-regret without the luck of costs, from its breakdown."""
+    return parts["wrong_arms"] + parts["idle"] + parts["unspent"]
 
 
 def rounds_by_event(label: str, totals: Totals) -> dict[str, npt.NDArray[np.int64]]:

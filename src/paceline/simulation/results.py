@@ -51,10 +51,19 @@ class Run:
     @cached_property
     def steady_regret(self) -> Floats:
         """Pseudo-regret without the luck of costs: the one to compare policies by."""
-        return regret.steady(self.problem, self.rounds, self.totals)
+        return regret.steady(self._breakdown)
 
-    def breakdown(self) -> dict[str, Floats]:
-        """Pseudo-regret by cause: wrong_arms + idle + unspent = steady_regret, and + cost_luck = pseudo_regret."""
+    def breakdown(self, by_resource: bool = False) -> dict[str, Floats]:
+        """Pseudo-regret by cause: wrong_arms + idle + unspent = steady_regret, and + cost_luck = pseudo_regret.
+
+        With ``by_resource`` unspent and cost_luck are split: they have one more axis, for the resources.
+        """
+        if by_resource:
+            return regret.breakdown(self.problem, self.rounds, self.totals, by_resource=True)
+        return dict(self._breakdown)
+
+    @cached_property
+    def _breakdown(self) -> dict[str, Floats]:
         return regret.breakdown(self.problem, self.rounds, self.totals)
 
     @property
@@ -69,8 +78,13 @@ class Run:
 
     @property
     def spent(self) -> Floats:
-        """Cumulative cost."""
+        """Cumulative cost; with several resources there is one more axis, for them."""
         return self.totals.spent
+
+    @property
+    def lost(self) -> Floats:
+        """What came in above the cap of a resource, shaped like ``spent``."""
+        return self.totals.lost
 
     @property
     def pulls(self) -> Ints:
@@ -79,7 +93,10 @@ class Run:
 
     @property
     def min_headroom(self) -> Floats:
-        """(trials,): the smallest  c t - S_c(t)  over all rounds. Not below 0, or the promise was broken."""
+        """(trials,): the smallest  line - spent  over all rounds. Not below 0, or the promise was broken.
+
+        With several resources it is (trials, D).
+        """
         return self.totals.min_headroom
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.engine import engine_for
+from paceline.engine import check_choice, simulator_for
 from paceline.errors import InvalidValue
 from paceline.policies import PoliciesLike, label_policies
 from paceline.policies.policy import Policy, Setting
@@ -50,19 +50,35 @@ def run_trial(trial: Trial, step: Callable[[int], None] | None = None) -> Totals
     ``step`` is told of the rounds played, every now and then, and may raise to give up.
     """
     problem, policy = trial.problem, trial.policy
-    setting = Setting(problem.arms, problem.budget, int(trial.checkpoints[-1]), problem, problem.max_costs)
+    setting = setting_of(problem, int(trial.checkpoints[-1]))
+    storage = policy.new_storage(setting, trial.seed, trial.stream)
     params, world = policy.params(setting), world_of(problem)
-    state = policy.new_state(setting, trial.seed, trial.stream)
-    simulate_until = engine_for(type(policy)).simulate  # type: ignore[arg-type]  # mypy takes the class for an object
-    totals = new_totals(len(trial.checkpoints), problem.arms, policy.memory)
+    simulate_until = simulator_for(type(policy), type(world))
+    tally = storage.tally[0]
+    totals = new_totals(len(trial.checkpoints), problem.arms, setting.resources, policy.record)
     for at, checkpoint in enumerate(trial.checkpoints):
-        while (played := int(state.clock.t)) < checkpoint:
-            until = min(played + STRIDE, int(checkpoint))
-            simulate_until(params, state, world, until)
+        while (done := int(tally.t)) < checkpoint:
+            until = min(done + STRIDE, int(checkpoint))
+            simulate_until(params, storage, world.data, until)
+            check_choice(policy, storage)
             if step is not None:
-                step(until - played)
-        note(totals, at, state)
+                step(until - done)
+        note(totals, at, storage)
     return totals
+
+
+def setting_of(problem: Problem, rounds: int) -> Setting:
+    """What a policy is told of a problem before the first round."""
+    return Setting(
+        arms=problem.arms,
+        rates=problem.rates,
+        rounds=rounds,
+        problem=problem,
+        max_costs=np.array(problem.most).T,
+        start=problem.stocks,
+        caps=problem.caps,
+        refills=problem.refills,
+    )
 
 
 def compile_first(trial: Trial) -> None:

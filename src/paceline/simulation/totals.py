@@ -5,48 +5,65 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paceline.kernels import budget
-from paceline.policies.policy import State
+from paceline.kernels.budget import UNITS
+from paceline.kernels.state import NO_RECORD, Storage, books_in
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
+NOTHING = np.dtype([])  # the fields of a policy that keeps no record
+
 
 class Totals(NamedTuple):
-    """Cumulative totals. One trial has axes (C,) and (C, K); stacked trials have one more axis in front."""
+    """Cumulative totals. One trial has axes (C,) and (C, K); stacked trials have one more axis in front.
+
+    With several resources ``spent``, ``lost`` and ``min_headroom`` have an axis for them at the end.
+    """
 
     earned: Floats
     spent: Floats
+    lost: Floats  # what came in above a cap
     skips: Ints
     idle: Ints
     pulls: Ints  # with an axis for the arms
-    memory: npt.NDArray[Any]  # records of what the policy itself remembers
+    memory: npt.NDArray[Any]  # records of what the policy itself keeps count of
     min_headroom: Floats  # no axis for the checkpoints: the smallest of all rounds
 
 
-def new_totals(checkpoints: int, arms: int, memory: np.dtype[Any]) -> Totals:
+def new_totals(checkpoints: int, arms: int, resources: int, record: np.dtype[Any]) -> Totals:
     """Room for one trial."""
+    several = () if resources == 1 else (resources,)
     return Totals(
         earned=np.zeros(checkpoints),
-        spent=np.zeros(checkpoints),
+        spent=np.zeros((checkpoints, *several)),
+        lost=np.zeros((checkpoints, *several)),
         skips=np.zeros(checkpoints, np.int64),
         idle=np.zeros(checkpoints, np.int64),
         pulls=np.zeros((checkpoints, arms), np.int64),
-        memory=np.zeros(checkpoints, memory),
-        min_headroom=np.zeros(()),
+        memory=np.zeros(checkpoints, NOTHING if record == NO_RECORD else record),
+        min_headroom=np.zeros(several),
     )
 
 
-def note(totals: Totals, at: int, state: State) -> None:
+def note(totals: Totals, at: int, storage: Storage) -> None:
     """Write the totals so far into checkpoint number ``at``."""
-    clock = state.clock
-    totals.earned[at] = clock.earned
-    totals.spent[at] = budget.spent(clock)
-    totals.skips[at] = clock.skips
-    totals.idle[at] = clock.idle
-    totals.pulls[at] = state.arms.pulls
-    totals.memory[at] = state.memory
-    totals.min_headroom[...] = budget.lowest_headroom(clock)
+    books = books_in(storage)
+    tally = books.tally
+    totals.earned[at] = tally.earned
+    totals.spent[at] = in_amounts(books.spent)
+    totals.lost[at] = in_amounts(books.lost)
+    totals.skips[at] = tally.skips
+    totals.idle[at] = tally.idle
+    totals.pulls[at] = books.pulls
+    if totals.memory.dtype.names:
+        totals.memory[at] = storage.record[0]
+    totals.min_headroom[...] = in_amounts(books.lowest)
+
+
+def in_amounts(units: Ints) -> Any:
+    """Counted units as amounts: an entry per resource, or one number if there is one."""
+    amounts = units / UNITS
+    return amounts if amounts.size > 1 else amounts[0]
 
 
 def subset(totals: Totals, trials: slice, checkpoints: slice | npt.NDArray[np.bool_]) -> Totals:
