@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from paceline import Policy, Problem
-from paceline.engine import engine_for
-from paceline.policies.policy import Setting
+from paceline.engine import simulator_for
+from paceline.simulation.simulate import setting_of
 from paceline.worlds.stationary import world_of
 
 
@@ -19,15 +19,15 @@ class Play:
     horizon: int
 
     def __post_init__(self) -> None:
-        setting = Setting(self.problem.arms, self.problem.budget, self.horizon, self.problem, self.problem.max_costs)
+        setting = setting_of(self.problem, self.horizon)
         self.params = self.policy.params(setting)
         self.world = world_of(self.problem)
-        self.state = self.policy.new_state(setting, 0, 0)
-        self.engine = engine_for(type(self.policy))
+        self.storage = self.policy.new_storage(setting, 0, 0)
+        self.simulate = simulator_for(type(self.policy), type(self.world))
 
     def rounds(self, count: int) -> None:
         """Play so many more rounds."""
-        self.engine.simulate(self.params, self.state, self.world, int(self.state.clock.t) + count)
+        self.simulate(self.params, self.storage, self.world.data, int(self.storage.tally[0].t) + count)
 
 
 def spread_problem(arms: int) -> Problem:

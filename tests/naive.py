@@ -15,7 +15,6 @@ from scipy.optimize import linprog
 
 from paceline.kernels.random import decision_uniform
 from paceline.problems.problem import Problem
-from paceline.worlds.stationary import outcome, world_of
 
 SKIP = -1
 UNIT = Fraction(1, 2**32)
@@ -70,6 +69,20 @@ def by_enumeration(rewards: Sequence[float], costs: Sequence[float], rate: float
     return max(all_bases(rewards, costs, rate), key=lambda base: base.value)  # max keeps the first of equals
 
 
+# Money of several resources.
+
+
+def levels(problem: Problem, costs: np.ndarray) -> np.ndarray:
+    """What is left of each resource after every round with these costs: (rounds, D), start stock and caps included."""
+    stock, caps = np.array(problem.stocks), np.array(problem.caps)
+    left = []
+    for paid in costs:
+        stock = np.minimum(stock + problem.rates, caps)  # the income of the round
+        stock = np.minimum(stock - paid, caps)  # a refill may run over
+        left.append(stock)
+    return np.array(left)
+
+
 # Confidence bounds.
 
 
@@ -94,7 +107,7 @@ class Run:
         self.null = problem.arms
         self.budget = problem.budget
         self.c = Fraction(problem.budget)  # the same number, for exact money
-        self.world = world_of(problem)
+        self.world = problem.sample(seed, stream)
         self.key = np.uint64(seed), np.uint64(stream)
         self.t = 1
         self.spent = Fraction(0)  # S_c
@@ -132,7 +145,7 @@ class Run:
         """Settle a round with that arm, or with the null arm; the cost is returned."""
         paid = Fraction(0)
         if arm != self.null:
-            reward, cost = outcome(self.world, *self.key, arm, self.pulls[arm])
+            reward, cost = self.world.pull(arm)
             self.pulls[arm] += 1
             self.reward_sum[arm] += reward
             self.cost_sum[arm] += cost

@@ -6,17 +6,23 @@ import os
 import pickle
 import subprocess
 import sys
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from paceline.engine import Engine, Log, engine_for
-from paceline.kernels.budget import units_for
+from paceline.engine import Calls, Log, ask, policy_parts, simulator_for, tell
+from paceline.kernels.budget import Books, units_for
+from paceline.kernels.jit import bind, direct, kernel, plain
+from paceline.kernels.state import SKIP, Decision, State, Storage, books_in, state_in
 from paceline.policies import make_policy
-from paceline.policies.policy import SKIP, Policy, Setting, State
-from paceline.problems.distributions import Bernoulli, Beta, Constant, Empirical
+from paceline.policies.policy import Policy, Setting
+from paceline.problems.distributions import Bernoulli, Beta, Constant, Empirical, Scaled, Shifted
 from paceline.problems.problem import Problem
-from paceline.worlds.stationary import World, outcome, world_of
+from paceline.simulation.simulate import setting_of
+from paceline.worlds.stationary import world_of
+from paceline.worlds.world import World
 
 SEED, STREAM = 20240229, 3
 
@@ -31,24 +37,78 @@ EVERY_KIND = Problem(
     costs=[Beta(0.05), Beta(0.6), Bernoulli(0.1), Constant(0.4), Empirical([0.0, 0.25, 1.0])],
     budget=0.3,
 )
+# For policies that can do with several resources: three rates, one arm that refills, a start stock and a cap.
+SEVERAL = Problem(
+    rewards=[Bernoulli(0.3), Beta(0.7), Beta(0.5), Constant(0.05)],
+    costs={
+        "money": [Beta(0.2), Beta(0.6), Bernoulli(0.4), Constant(0.1)],
+        "energy": [Beta(0.3), Scaled(Beta(0.5), 0.8), Beta(0.1), Shifted(Scaled(Beta(0.5), 0.3), -0.6)],
+        "time": [Constant(0.5), Beta(0.4), Empirical([0.0, 0.75]), Bernoulli(0.05)],
+    },
+    budget={"money": 0.35, "energy": 0.05, "time": 0.4},
+    start={"energy": 2.5, "time": 0.5},
+    cap={"energy": 3.0},
+)
 
 
-class Game(NamedTuple):
-    """A policy about to play a problem."""
+@dataclass(frozen=True, eq=False)
+class Game:
+    """A policy about to play a problem, or in the middle of it."""
 
-    engine: Engine
-    params: tuple
-    state: State
+    policy: Policy
+    setting: Setting
+    params: Any
+    storage: Storage
     world: World
+
+    @cached_property
+    def books(self) -> Books:
+        """What only the engine may change."""
+        return books_in(self.storage)
+
+    @cached_property
+    def state(self) -> State:
+        """What the policy is shown."""
+        return state_in(self.storage)
+
+    @cached_property
+    def calls(self) -> Calls:
+        """As `engine.calls_for`, but with the parameters of this game: live, some policies cannot be had without them."""
+        bound_ask, bound_tell = functions_of(type(self.policy))
+        spare = self.policy.new_storage(self.setting, 0, 0)
+        costs, none = (0.5,) * self.setting.resources, (0,) * self.setting.resources
+        return Calls(
+            direct(bound_ask, self.params, spare),
+            direct(bound_tell, self.params, spare, 0, 1, 0, 0.5, costs, none, none),
+        )
+
+    def ask(self) -> Decision:
+        """One decision."""
+        return self.calls.ask(self.params, self.storage)
+
+    def tell(self, decision: Decision, reward: float, costs: tuple[float, ...]) -> None:
+        """The outcome of a pull, at any later time: its largest costs are released, its true ones charged."""
+        limits = self.storage.limits[decision.arm]
+        released, charged = tuple(limits.tolist()), tuple(plain(units_for)(cost) for cost in costs)
+        self.calls.tell(self.params, self.storage, *decision, reward, costs, released, charged)
+
+    def on(self, storage: Storage) -> "Game":
+        """The same game, going on from there."""
+        return Game(self.policy, self.setting, self.params, storage, self.world)
+
+
+@cache
+def functions_of(policy: type[Policy]) -> tuple[Any, Any]:
+    """The engine's `ask` and `tell` for a policy."""
+    name, counted, parts = policy_parts(policy)
+    return bind(ask, name, counted, **parts), bind(tell, name, counted, **parts)
 
 
 def begin(policy: Policy, problem: Problem, horizon: int = 50_000, seed: int = SEED, stream: int = STREAM) -> Game:
     """The game before its first round."""
-    setting = Setting(
-        arms=problem.arms, budget=problem.budget, rounds=horizon, problem=problem, max_costs=problem.max_costs
-    )
-    state = policy.new_state(setting, seed, stream)
-    return Game(engine_for(type(policy)), policy.params(setting), state, world_of(problem))
+    setting = setting_of(problem, horizon)
+    storage = policy.new_storage(setting, seed, stream)
+    return Game(policy, setting, policy.params(setting), storage, world_of(problem))
 
 
 def is_pull(state: State, arm: int) -> bool:
@@ -56,27 +116,48 @@ def is_pull(state: State, arm: int) -> bool:
     return arm not in (SKIP, state.arms.pulls.size)
 
 
-def one_round(game: Game) -> tuple[int, int, int, float, float]:
-    """Ask, and tell the outcome that the world has in store: (arm, event, partner, reward, cost)."""
-    engine, params, state, world = game
-    arm, event, partner = engine.ask(params, state)
-    if not is_pull(state, arm):
-        return arm, event, partner, 0.0, 0.0
-    clock = state.clock
-    with np.errstate(over="ignore"):  # random words wrap around, which NumPy mentions when the compiler is off
-        reward, cost = outcome(world, clock.seed, clock.stream, arm, state.arms.pulls[arm])
-    engine.tell(params, state, arm, event, partner, reward, cost)
-    return arm, event, partner, reward, cost
+def outcome(world: Any, clock: Any, arm: int, count: int, cost: Any) -> float:
+    """Stands for the function of a world of that name."""
+    raise NotImplementedError
+
+
+def pull(world: Any, clock: Any, arm: int, count: int, cost: Any) -> float:
+    """`outcome`, to be called from Python."""
+    return outcome(world, clock[0], arm, count, cost)
+
+
+@cache
+def pull_of(world: type[World]) -> Any:
+    """What a pull yields in a kind of world."""
+    return bind(pull, f"a pull in {world.__module__}", counted=False, outcome=kernel(world.outcome))
+
+
+def one_round(game: Game) -> tuple[int, int, int, float, tuple[float, ...]]:
+    """Ask, and tell the outcome that the world has in store: (arm, reason, tag, reward, costs)."""
+    decision = game.ask()
+    costs = np.zeros(game.setting.resources)
+    if not is_pull(game.state, decision.arm):
+        return *decision, 0.0, tuple(costs.tolist())
+    count = game.books.pulls[decision.arm]
+    reward = pull_of(type(game.world))(game.world.data, game.storage.clock, decision.arm, count, costs)
+    game.tell(decision, reward, tuple(costs.tolist()))
+    return *decision, reward, tuple(costs.tolist())
 
 
 class Rounds(NamedTuple):
     """Rounds as they happened, one entry per round."""
 
     arm: np.ndarray
-    event: np.ndarray
-    partner: np.ndarray
+    reason: np.ndarray
+    tag: np.ndarray
     reward: np.ndarray
-    cost: np.ndarray
+    costs: np.ndarray  # a column per resource
+
+    @property
+    def cost(self) -> np.ndarray:
+        """The costs where there is one resource."""
+        assert self.costs.shape[1] == 1
+        return self.costs[:, 0]
 
 
 def columns_of(rows: list[tuple], kinds: tuple[type, ...]) -> list[np.ndarray]:
@@ -89,51 +170,55 @@ def ask_and_tell(game: Game, rounds: int) -> Rounds:
 
 
 def log_of(game: Game, rounds: Rounds) -> Log:
-    """The same for `Engine.replay`: a row for each decision, and one for each outcome."""
+    """The same for `engine.replay`: a row for each decision, and one for each outcome."""
     rows = []
-    for arm, event, partner, reward, cost in zip(*rounds, strict=True):
-        rows.append((0, arm, event, partner, 0.0, 0.0, 0, 0))
+    nothing, none = (0.0,) * game.setting.resources, (0,) * game.setting.resources
+    for arm, reason, tag, reward, costs in zip(*rounds, strict=True):
+        rows.append((0, arm, reason, tag, 0.0, nothing, none, none))
         if is_pull(game.state, arm):
-            units = game.state.limits.units[arm], units_for(cost)
-            rows.append((1, arm, event, partner, reward, cost, *units))
+            units = game.storage.limits[arm], [plain(units_for)(float(cost)) for cost in costs]
+            rows.append((1, arm, reason, tag, reward, costs, *units))
     return Log(*columns_of(rows, (int, int, int, int, float, float, int, int)))
 
 
 def simulate(game: Game, until: int) -> None:
     """Play on in one go until round ``until`` is settled."""
-    game.engine.simulate(game.params, game.state, game.world, until)
+    simulator_for(type(game.policy), type(game.world))(game.params, game.storage, game.world.data, until)
 
 
-def contents(state: State) -> list[bytes]:
-    """All bits of a state but the scratch, which carries nothing from round to round."""
-    return [
-        state.clock.tobytes(),
-        *(array.tobytes() for array in state.arms),
-        state.memory.tobytes(),
-        state.table.tobytes(),
-    ]
+KEPT_NUMBERS = 4  # rows of storage.numbers before those of the scratch
 
 
-def digest(state: State) -> str:
-    """A digest of a state."""
-    return hashlib.sha256(b"".join(contents(state))).hexdigest()
+def contents(storage: Storage) -> list[bytes]:
+    """All bits of books and state but the scratch, which carries nothing from round to round."""
+    arrays = storage._asdict()
+    for scratch in ("resources", "scratch", "members", "program"):
+        del arrays[scratch]
+    arrays["numbers"] = arrays["numbers"][:KEPT_NUMBERS]
+    memory = arrays.pop("memory")
+    return [np.ascontiguousarray(array).tobytes() for array in (*arrays.values(), *memory)]
 
 
-# What to play: the name of a policy, a problem, a state to go on from (or None for a new one), and how many rounds.
-Part = tuple[str, Problem, State | None, int]
+def digest(storage: Storage) -> str:
+    """A digest of books and state."""
+    return hashlib.sha256(b"".join(contents(storage))).hexdigest()
+
+
+# What to play: the name of a policy, a problem, a storage to go on from (or None for a new one), and how many rounds.
+Part = tuple[str, Problem, Storage | None, int]
 
 
 def digests_here(parts: list[Part]) -> list[str]:
-    """The digests of the states after playing each part in this process. The given states stay as they are."""
+    """The digests of the storages after playing each part in this process. The given storages stay as they are."""
     found = []
-    for name, problem, state, rounds in parts:
+    for name, problem, storage, rounds in parts:
         game = begin(make_policy(name), problem)
-        if state is None:
+        if storage is None:
             simulate(game, rounds)
         else:
-            game = game._replace(state=pickle.loads(pickle.dumps(state)))
+            game = game.on(pickle.loads(pickle.dumps(storage)))
             ask_and_tell(game, rounds)
-        found.append(digest(game.state))
+        found.append(digest(game.storage))
     return found
 
 

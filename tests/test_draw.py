@@ -8,13 +8,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from worlds import FALSE_ALARM, STANDARD_ERRORS, assert_distribution, pulls_of
+from worlds import FALSE_ALARM, STANDARD_ERRORS, assert_distribution, clock_of, pulls_of, pulls_of_several
 
 from paceline.errors import InvalidValue
+from paceline.kernels.outcomes import outcome
 from paceline.kernels.random import beta_below_one, block, decision_uniform, uniform
-from paceline.problems.distributions import Bernoulli, Beta, Constant, Empirical
+from paceline.problems.distributions import Bernoulli, Beta, Constant, Empirical, Scaled, Shifted
+from paceline.problems.draws import cheng_constants
 from paceline.problems.problem import Problem
-from paceline.worlds.stationary import cheng_constants, outcome, world_of
+from paceline.worlds.stationary import world_of
 
 SIZE = 200_000
 
@@ -201,9 +203,9 @@ def test_unrelated_draws_are_independent(name):
 
 
 def test_an_outcome_depends_on_its_key_alone():
-    world, seed, stream = world_of(PAIR), np.uint64(7), np.uint64(2**64 - 1)
+    draws, clock, cost = world_of(PAIR).data, clock_of(7, 2**64 - 1)[0], np.zeros(1)
     rewards, costs = pulls_of(PAIR, 50, arm=1, seed=7, stream=2**64 - 1)
-    backwards = [outcome(world, seed, stream, 1, count) for count in reversed(range(50))]
+    backwards = [(outcome(draws, clock, 1, count, cost), cost[0]) for count in reversed(range(50))]
     assert backwards[::-1] == list(zip(rewards, costs, strict=True))
 
 

@@ -110,7 +110,7 @@ try:
 except InvalidValue:
     print(0)
 else:
-    print(len(world_of(Problem([beta], [beta], 0.5)).strips) // 2)
+    print(len(world_of(Problem([beta], [beta], 0.5)).data.strips) // 2)
 """
 
 

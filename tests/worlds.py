@@ -3,28 +3,48 @@
 import numpy as np
 from scipy import stats
 
-from paceline.kernels.jit import kernel
+from paceline.kernels.jit import bind
+from paceline.kernels.outcomes import outcome
+from paceline.kernels.state import CLOCK
 from paceline.problems.problem import Problem
-from paceline.worlds.stationary import outcome, world_of
+from paceline.worlds.stationary import world_of
 
 FALSE_ALARM = 1e-9  # of each statistical test that uses it, if its seed were random
 STANDARD_ERRORS = stats.norm.isf(FALSE_ALARM / 2)
 
 
-@kernel
-def fill(world, seed, stream, arm, rewards, costs):
+def fill(draws, clock, arm, rewards, costs):
     """The outcomes of the first pulls of an arm."""
     for count in range(rewards.size):
-        rewards[count], costs[count] = outcome(world, seed, stream, arm, count)
+        rewards[count] = outcome(draws, clock[0], arm, count, costs[count])
+
+
+bound_fill = bind(fill, "many pulls", counted=False)
+
+
+def clock_of(seed: int, stream: int) -> np.ndarray:
+    """The key of a trial's random numbers."""
+    clock = np.zeros(1, CLOCK)
+    clock["seed"], clock["stream"] = seed, stream
+    return clock
+
+
+def pulls_of_several(
+    problem: Problem, size: int, arm: int = 0, seed: int = 1, stream: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rewards of the first pulls of an arm, and their costs, a column per resource."""
+    rewards, costs = np.empty(size), np.empty((size, len(problem.resources)))
+    bound_fill(world_of(problem).data, clock_of(seed, stream), arm, rewards, costs)
+    return rewards, costs
 
 
 def pulls_of(
     problem: Problem, size: int, arm: int = 0, seed: int = 1, stream: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rewards and costs of the first pulls of an arm."""
-    rewards, costs = np.empty(size), np.empty(size)
-    fill(world_of(problem), np.uint64(seed), np.uint64(stream), arm, rewards, costs)
-    return rewards, costs
+    """Rewards and costs of the first pulls of an arm of a problem with one resource."""
+    rewards, costs = pulls_of_several(problem, size, arm, seed, stream)
+    (cost,) = costs.T.copy()
+    return rewards, cost
 
 
 def assert_distribution(sample, law):

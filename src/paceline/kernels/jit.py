@@ -1,4 +1,4 @@
-"""How kernels are compiled, cached and bound to a policy: the only file that knows numba.
+"""How kernels are compiled, cached and bound to a policy: with inner.py the only file that knows numba.
 
 Every number-crunching function is written as plain Python. `kernel` marks a small building block; `bind` makes one
 machine loop out of a template and the functions that the template names. With ``NUMBA_DISABLE_JIT=1`` both give back
@@ -12,6 +12,7 @@ import hashlib
 import inspect
 import types
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -20,6 +21,13 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
+
+from paceline.kernels.stale import FILES_DIGITS, PACKAGE_DIGITS, POLICY_DIGITS
+
+try:
+    from paceline.kernels import inner
+except (ImportError, AttributeError):  # a numba that is made differently inside: the same code, later
+    inner = None  # type: ignore[assignment]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -39,7 +47,14 @@ def is_on() -> bool:
 
 def kernel(function: Function) -> Function:
     """Mark a small pure function for use inside compiled loops; it is always inlined there."""
-    return cast(Function, numba.njit(plain(function), forceinline=True, **OPTIONS))
+    return cast(Function, make_kernel(plain(function), OPTIONS))
+
+
+def make_kernel(function: Any, options: dict[str, Any]) -> Any:
+    """A kernel with these options, made without waste where that is possible."""
+    if inner is None or not is_on():
+        return numba.njit(function, forceinline=True, **options)
+    return inner.InnerDispatcher(function, **options)
 
 
 def plain(function: Any) -> Any:
@@ -60,12 +75,12 @@ def package_digest() -> str:
         part = path.relative_to(PACKAGE)
         if part.parts[0] in COMPILED:
             digest.update(str(part).encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
+    return digest.hexdigest()[:PACKAGE_DIGITS]
 
 
 def counted_kernel(function: Function) -> Function:
-    """A kernel that may make new arrays: compiled with reference counting, and not inlined by force."""
-    return cast(Function, numba.njit(plain(function), **{**OPTIONS, "_nrt": True}))
+    """A kernel that may make new arrays: compiled with reference counting."""
+    return cast(Function, make_kernel(plain(function), {**OPTIONS, "_nrt": True}))
 
 
 def graft(template: Function, counted: bool, **functions: Callable[..., Any]) -> Function:
@@ -83,20 +98,49 @@ def graft(template: Function, counted: bool, **functions: Callable[..., Any]) ->
 def bind(template: Function, name: str, counted: bool, **functions: Callable[..., Any]) -> Function:
     """Compile a graft of ``template`` on its own: one specialised machine loop, to be called from Python.
 
-    It is cached on disk under a name made of ``name`` and the digest of all sources involved. When no cache folder can
-    be written the loop is compiled anew in each process.
+    It is cached on disk under a name with digests of all sources involved (see stale.py). When no cache folder can be
+    written the loop is compiled anew in each process.
     """
     bound = plain(graft(template, counted, **functions))
-    options = {**OPTIONS, "_nrt": counted}
-    texts = sorted(outside_sources(functions.values()))
-    digest = hashlib.sha256("\0".join([package_digest(), name, *texts]).encode()).hexdigest()[:16]
-    bound.__qualname__ = f"{template.__name__}_{digest}"
+    files = outside_sources(functions.values())
+    digits = package_digest() + digest_of(POLICY_DIGITS, name) + digest_of(FILES_DIGITS, *files)
+    bound.__qualname__ = f"{template.__name__}_{digits}"
     if not is_on():
         return cast(Function, wrapping_integers(bound))
-    try:
-        return cast(Function, numba.njit(bound, cache=True, **options))
-    except RuntimeError:  # numba found no folder that it may write to
-        return cast(Function, numba.njit(bound, **options))
+    options = {**OPTIONS, "_nrt": counted}
+    loop = numba.njit(bound, **options) if inner is None else inner.LoopDispatcher(bound, **options)
+    with suppress(RuntimeError):  # numba found no folder that it may write to
+        loop.enable_caching()
+    return cast(Function, loop)
+
+
+def digest_of(digits: int, *texts: str) -> str:
+    """So many digits that stand for some texts, in whichever order."""
+    return hashlib.sha256("\0".join(sorted(texts)).encode()).hexdigest()[:digits]
+
+
+def folder_of(bound: Callable[..., Any]) -> Path | None:
+    """Where the machine code of a function made by `bind` is kept, if anywhere."""
+    folder = bound.stats.cache_path if is_on() else None  # type: ignore[attr-defined]
+    return None if folder is None else Path(folder)
+
+
+def is_kept(bound: Callable[..., Any], *arguments: Any) -> bool:
+    """Whether a call of a function made by `bind` would find its machine code; true where there is no telling."""
+    if inner is None or folder_of(bound) is None:
+        return True
+    return bool(bound.is_kept(types_of(arguments)))  # type: ignore[attr-defined]
+
+
+def compile_now(bound: Callable[..., Any], *arguments: Any) -> None:
+    """Do what the first call with such arguments would do, but for the call."""
+    if is_on():
+        bound.compile(types_of(arguments))  # type: ignore[attr-defined]
+
+
+def types_of(arguments: Iterable[Any]) -> tuple[Any, ...]:
+    """The types under which numba files the machine code for some arguments."""
+    return tuple(map(numba.typeof, arguments))
 
 
 def direct(bound: Function, *arguments: Any) -> Function:
@@ -108,7 +152,7 @@ def direct(bound: Function, *arguments: Any) -> Function:
     bound(*arguments)
     if not is_on():
         return bound
-    return cast(Function, bound.overloads[tuple(map(numba.typeof, arguments))].entry_point)  # type: ignore[attr-defined]
+    return cast(Function, bound.overloads[types_of(arguments)].entry_point)  # type: ignore[attr-defined]
 
 
 def outside_sources(functions: Iterable[Callable[..., Any]]) -> set[str]:

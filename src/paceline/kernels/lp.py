@@ -1,6 +1,6 @@
 """The best mix of arms under several budget rates: a small linear program, solved afresh in every round.
 
-    max  rewards.x   subject to   costs[d].x + slack_d = rate_d  for each of D resources,   sum of x + null = 1,   x >= 0
+    max  rewards.x   subject to   costs[d].x + slack_d = rate_d  for d < D,   sum of x + null = 1,   x, slack, null >= 0
 
 A solution is a base of D + 1 members with nonnegative amounts. Members have numbers: an arm its own, 0 .. K-1, the null
 arm K, the slack of resource d  K + 1 + d.

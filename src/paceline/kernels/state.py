@@ -16,6 +16,7 @@ from paceline.kernels.budget import TALLY, UNITS, UNLIMITED, Books
 from paceline.kernels.estimates import Estimates
 from paceline.kernels.jit import kernel, plain
 from paceline.kernels.lp import Program, new_program
+from paceline.kernels.steering import Steering
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -62,8 +63,8 @@ class Scratch(NamedTuple):
 
     rewards: Floats  # (K,)
     costs: Floats  # (D, K)
-    shares: Floats  # (K,), of the arms of a base
     program: Program
+    steering: Steering
 
 
 class State(NamedTuple):
@@ -129,7 +130,8 @@ def state_rows(storage: Storage) -> Any:
     base, last, shortlist = members[:rows], members[rows : 2 * rows], members[2 * rows :]
     program = Program(base, last, f[:rows], f[rows], f[rows + 1], f[rows + 2], shortlist)
     arms = Estimates(c[1], n[0], n[1], n[2], n[3], k[1], k[2], k[3])
-    scratch = Scratch(n[4], storage.scratch, n[5], program)
+    steering = Steering(f[rows + 3, : rows - 1], f[rows + 4, : rows - 1], f[rows + 5], n[5])
+    scratch = Scratch(n[4], storage.scratch, program, steering)
     return (storage.resources, m[2], m[3], m[4], k[0], arms, c[2], storage.context, storage.memory, scratch)
 
 
@@ -162,7 +164,7 @@ def new_storage(arms: int, resources: int, memory: Any, record: np.dtype[Any]) -
         memory=memory,
         scratch=np.zeros((resources, arms)),
         members=np.concatenate([room.basis, room.last, room.shortlist]),
-        program=np.zeros((rows + 3, rows)),
+        program=np.zeros((rows + 6, rows)),
     )
     storage.numbers[WIDTH_ROW] = np.inf
     storage.amounts[CAP_ROW] = UNLIMITED

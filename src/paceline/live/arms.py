@@ -6,33 +6,36 @@ from typing import Any
 
 import numpy as np
 
-from paceline.errors import InvalidValue, UnknownName
-from paceline.live.currency import Currency
+from paceline.errors import UnknownName
+from paceline.kernels.state import SKIP, NoMemory, Storage, books_in, new_storage, state_in
+from paceline.live.config import Config
 from paceline.live.decision import NULL
-from paceline.packed import blank, state_over
-from paceline.policies.policy import SKIP, Policy, Setting
+from paceline.live.memory import find_arm_axes, put_arms, take_arms
 
 ACTIVE, PAUSED, RETIRED = "active", "paused", "retired"
+
+Amounts = tuple[float, ...]  # an entry per resource
+Units = tuple[int, ...]
 
 
 class ArmSet:
     """All arms by slot, in the order in which they came; those in play by place, which is what the policy counts in.
 
-    ``full`` is the state over all slots, ``state`` the one over the arms in play. They share the clock and the policy's
-    memory; as long as every arm is in play they are one and the same. Each is a view of the packed arrays beside it.
+    ``all`` is the storage over all slots, ``playing`` the one over the arms in play. They share the books, the clock
+    and the policy's record; as long as every arm is in play they are one and the same. ``full`` and ``state`` are what
+    a policy would be shown of them.
     """
 
-    def __init__(self, policy: Policy, currency: Currency, budget: float, seed: int) -> None:
-        self.policy = policy
-        self.currency = currency
-        self.budget = budget / currency.scale
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.axes = find_arm_axes(config.policy, len(config.resources))
         self.names: list[str] = []
-        self.max_costs: list[float] = []
         self.statuses: list[str] = []
-        self.reserves: list[int] = []  # the largest costs in units
-        self.all = blank(np.array([currency.new_clock(budget, seed)]), np.zeros(1, policy.memory), 0, np.zeros(0))
-        self.playing = self.all
+        self.max_costs: list[Amounts] = []
+        self.reserves: list[Units] = []  # the largest costs in units
         self.slots: list[int] = []
+        self.all = self.playing = open_books(config)
+        self.add([(name, tuple(one.max_cost_of(name) for one in config.resources)) for name in config.arms])
 
     def slot_of(self, name: object) -> int:
         """The slot of an arm that has not been retired."""
@@ -44,24 +47,23 @@ class ArmSet:
         known = ", ".join(name for name, status in present if status != RETIRED)
         raise UnknownName(f"arm must be one of {known}, got {name!r}")
 
-    def add(self, arms: Sequence[tuple[str, float]]) -> None:
-        """Bring in new arms, each with its largest cost."""
+    def add(self, arms: Sequence[tuple[str, Amounts]]) -> None:
+        """Bring in new arms, each with its largest costs."""
         self.merge()
+        resources = self.config.resources
         before, known = self.all, len(self.names)
-        count = known + len(arms)
-        for name, max_cost in arms:
+        for name, max_costs in arms:
             self.names.append(name)
-            self.max_costs.append(max_cost)
             self.statuses.append(ACTIVE)
-            self.reserves.append(self.currency.charge(max_cost))
-        self.all = blank(before.clock, before.memory, count, self.policy.new_table(count))
-        self.all.counts[:, :known] = before.counts
-        self.all.numbers[:, :known] = before.numbers
+            self.max_costs.append(max_costs)
+            pairs = zip(resources, max_costs, strict=True)
+            self.reserves.append(tuple(resource.currency.charge(cost) for resource, cost in pairs))
+        self.all = self.room_for(len(self.names), self.config.policy.new_memory(len(self.names), len(resources)))
         if known:
-            self.all.table[self.policy.layout(count, range(known))] = before.table
-        limits = state_over(self.all).limits
-        limits.units[:] = self.reserves
-        limits.costs[:] = np.array(self.max_costs) / self.currency.scale
+            self.put(range(known), before)
+        # What the guard compares in units the policy can compare in floats, and finds the same.
+        self.all.limits[:] = self.reserves
+        state_in(self.all).largest[:] = self.all.limits * [resource.currency.unit for resource in resources]
         self.field()
 
     def set_status(self, slot: int, status: str) -> None:
@@ -70,50 +72,81 @@ class ArmSet:
         self.statuses[slot] = status
         self.field()
 
+    def room_for(self, count: int, memory: Any) -> Storage:
+        """Storage for so many arms that shares all that does not belong to an arm."""
+        before = self.all
+        room = new_storage(count, len(self.config.resources), memory, self.config.policy.record)
+        return room._replace(
+            tally=before.tally,
+            clock=before.clock,
+            record=before.record,
+            amounts=before.amounts,
+            measures=before.measures,
+        )
+
+    def put(self, slots: Sequence[int], part: Storage) -> None:
+        """Bring what some arms have taught into the storage over all arms."""
+        self.all.limits[slots] = part.limits
+        self.all.counts[:, slots] = part.counts
+        self.all.numbers[:, slots] = part.numbers
+        self.all.costs[:, slots] = part.costs
+        put_arms(self.all.memory, self.axes, slots, part.memory)
+
+    def take(self, slots: Sequence[int]) -> Storage:
+        """The storage of some arms alone."""
+        part = self.room_for(len(slots), take_arms(self.all.memory, self.axes, slots))
+        part.limits[:] = self.all.limits[slots]
+        part.counts[:] = self.all.counts[:, slots]
+        part.numbers[:] = self.all.numbers[:, slots]
+        part.costs[:] = self.all.costs[:, slots]
+        return part
+
     def merge(self) -> None:
-        """Bring what the arms in play have taught into the arrays over all arms."""
+        """Bring what the arms in play have taught into the storage over all arms."""
         if self.playing is not self.all:
-            self.all.counts[:, self.slots] = self.playing.counts
-            self.all.numbers[:, self.slots] = self.playing.numbers
-            self.all.table[self.policy.layout(len(self.names), self.slots)] = self.playing.table
+            self.put(self.slots, self.playing)
 
     def field(self) -> None:
-        """Let the policy see the arms in play; the arrays over all arms must be up to date."""
-        count = len(self.names)
-        self.slots = [slot for slot in range(count) if self.statuses[slot] == ACTIVE]
-        self.playing = self.all
-        if len(self.slots) < count:
-            self.playing = self.all._replace(
-                counts=self.all.counts.take(self.slots, axis=1),  # in C order, as compiled code takes for granted
-                numbers=self.all.numbers.take(self.slots, axis=1),
-                table=self.all.table[self.policy.layout(count, self.slots)],
-            )
-        self.full, self.state = state_over(self.all), state_over(self.playing)
-        self.clock, self.memory = self.full.clock, self.full.memory
+        """Let the policy see the arms in play; the storage over all arms must be up to date."""
+        self.slots = [slot for slot, status in enumerate(self.statuses) if status == ACTIVE]
+        everyone = len(self.slots) == len(self.names)
+        self.playing = self.all if everyone else self.take(self.slots)
+        self.full, self.state, self.books = state_in(self.all), state_in(self.playing), books_in(self.playing)
         # With nobody in play the guard refuses every round, whatever the headroom.
-        self.clock.least_units = min((self.reserves[slot] for slot in self.slots), default=sys.maxsize)
-        self.params = self.params_for(len(self.slots))
+        self.books.least[:] = self.playing.limits.min(axis=0, initial=sys.maxsize)
+        self.params = self.params_for(self.slots)
         # From places to slots and names and back; entries -1 and -2 are `SKIP` and `NULL`, as the numbers want it.
         self.slot_at = [*self.slots, NULL, SKIP]
         self.name_at = [*self.names, None, None]
         self.places = {**{slot: place for place, slot in enumerate(self.slots)}, NULL: len(self.slots), SKIP: SKIP}
 
-    def params_for(self, arms: int) -> tuple[Any, ...]:
-        """The numbers that the policy's functions get with so many arms."""
-        return self.policy.params(Setting(arms, self.budget))
+    def params_for(self, slots: Sequence[int]) -> tuple[Any, ...]:
+        """The numbers that the policy's functions get with these arms."""
+        return self.config.policy.params(self.config.setting(self.full.largest[slots]))
+
+    def drop_pending(self, slot: int) -> None:
+        """A pull of this arm is not waited for any more, and has taught nothing."""
+        place = self.places.get(slot)
+        if place is None:
+            self.full.pending[slot] -= 1
+        else:
+            self.state.pending[place] -= 1
 
 
-def check_arms(arms: object, known: Sequence[str] = ()) -> list[str]:
-    """Names of new arms: texts that are not taken."""
-    if isinstance(arms, str | bytes) or not isinstance(arms, Sequence):
-        raise InvalidValue(f"arms must be a list of names, got {arms!r}")
-    names: list[str] = []
-    for name in arms:
-        if not isinstance(name, str) or not name:
-            raise InvalidValue(f"the name of an arm must be a text that is not empty, got {name!r}")
-        if name in names or name in known:
-            raise InvalidValue(f"names of arms must differ, got {name!r} twice")
-        names.append(name)
-    if not names:
-        raise InvalidValue("arms must name at least one arm, got none")
-    return names
+def open_books(config: Config) -> Storage:
+    """Storage without arms, its books as they are before the first round."""
+    storage = new_storage(0, len(config.resources), NoMemory(np.zeros(0)), config.policy.record)
+    books, state = books_in(storage), state_in(storage)
+    for d, resource in enumerate(config.resources):
+        currency, rate = resource.currency, resource.budget / resource.scale
+        books.unit[d] = currency.unit
+        books.rate[d], books.rate_part[d] = currency.income_per_round(resource.budget)
+        books.start[d] = currency.income(resource.start)
+        if resource.cap is not None:
+            books.cap[d] = min(currency.income(resource.cap), int(books.cap[d]))
+        if resource.start > 0.0 == rate and config.rounds is not None:
+            books.tally.rounds = config.rounds
+            rate = min(resource.start / resource.scale / config.rounds, 1.0)
+        state.rate[d] = rate
+    state.clock.seed = config.seed  # whatever it is, the draws are those of stream 0
+    return storage

@@ -1,68 +1,104 @@
 """What a live bandit is told when it is made: checked once, and written at the head of every file."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from paceline import checks
 from paceline.errors import InvalidValue, UnreadableFile
-from paceline.live.arms import check_arms
+from paceline.live.resource import LARGEST_AMOUNT, Resource, label, make_resources
 from paceline.policies import POLICIES, PolicyLike, label_policies, make_policy
 from paceline.policies.policy import Policy, Setting
+from paceline.problems.resources import UNNAMED, by_resource
 
-# Far from where floats end, so that no sum or square on the way overflows or vanishes.
-LARGEST_AMOUNT, SMALLEST_SCALE = 2.0**500, 2.0**-500
+OF_A_RESOURCE = tuple(field.name for field in fields(Resource) if field.name != "name")
 
 
 @dataclass(frozen=True)
 class Config:
-    """The settings of a bandit. Amounts are in the user's currency; ``scale`` counts as 1 to the policy."""
+    """The settings of a bandit."""
 
     arms: tuple[str, ...]
-    budget: float
+    resources: tuple[Resource, ...]
     policy: Policy
-    max_cost: float | dict[str, float]
     max_reward: float
-    scale: float
     seed: int
+    rounds: int | None
     remember: int
     expires: float | None
     silence: float | None
 
-    def max_cost_of(self, name: str) -> float:
-        """The largest cost of an arm, as far as it was said beforehand."""
-        if not isinstance(self.max_cost, dict):
-            return self.max_cost
-        if name not in self.max_cost:
-            raise InvalidValue(f"max_cost must have an entry for every arm, got none for {name!r}")
-        return self.max_cost[name]
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the resources."""
+        return tuple(resource.name for resource in self.resources)
 
-    def check_max_cost(self, name: str, value: object) -> float:
-        """The largest cost of a new arm, at most the scale."""
-        largest = checks.real(f"max_cost of {name}", value, 0)
-        if largest > self.scale:
-            raise InvalidValue(
-                f"max_cost of {name} must be at most the scale of costs, {self.scale:g} "
-                f"(set scale= when the bandit is made to leave room for more expensive arms), got {largest!r}"
-            )
-        return largest
+    @cached_property
+    def is_unnamed(self) -> bool:
+        """Whether there is one resource that needs no name: then its amounts stand alone."""
+        return self.names == (UNNAMED,)
+
+    def by_name(self, values: Sequence[Any]) -> Any:
+        """Values by the name of their resource; of one resource without a name the value itself."""
+        return values[0] if self.is_unnamed else dict(zip(self.names, values, strict=True))
+
+    def in_order(self, thing: str, given: Any) -> tuple[Any, ...]:
+        """Values that are given by resource, None where nothing is given: the way back from `by_name`."""
+        if self.is_unnamed:
+            return (given,)
+        if type(given) is dict and len(given) == len(self.names) and all(name in given for name in self.names):
+            return tuple([given[name] for name in self.names])  # the usual case costs no message
+        return tuple(value for _, value in by_resource(thing, given, self.names, otherwise=None).values())
+
+    def largest_in_order(self, max_cost: Any) -> tuple[Any, ...]:
+        """The largest costs of an arm as they are given: one for all resources alike, or by resource."""
+        if isinstance(max_cost, Mapping) and not self.is_unnamed:
+            return self.in_order("max_cost", max_cost)
+        return (max_cost,) * len(self.resources)
+
+    def setting(self, max_costs: npt.NDArray[np.float64]) -> Setting:
+        """What the policy is told of arms with these largest costs, on its own scale."""
+        return Setting(
+            arms=len(max_costs),
+            rates=tuple(resource.budget / resource.scale for resource in self.resources),
+            rounds=self.rounds,
+            max_costs=max_costs,
+            start=tuple(resource.start / resource.scale for resource in self.resources),
+            caps=tuple(math.inf if one.cap is None else one.cap / one.scale for one in self.resources),
+            refills=tuple(resource.max_refill > 0.0 for resource in self.resources),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         given = asdict(self.policy)  # type: ignore[call-overload]  # every policy is a dataclass
         parameters = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
-        return {**vars(self), "arms": list(self.arms), "policy": {"name": self.policy.name, "parameters": parameters}}
+        settings = {name: getattr(self, name) for name in ("max_reward", "seed", "rounds", "remember")}
+        return {
+            "arms": list(self.arms),
+            **{name: self.by_name([getattr(one, name) for one in self.resources]) for name in OF_A_RESOURCE},
+            "policy": {"name": self.policy.name, "parameters": parameters},
+            **settings,
+            "expires": self.expires,
+            "silence": self.silence,
+        }
 
 
 def make_config(
     arms: Sequence[str],
-    budget: float,
+    budget: float | Mapping[str, float],
     policy: PolicyLike,
-    max_cost: float | Mapping[str, float],
+    max_cost: object,
+    max_refill: float | Mapping[str, float] | None,
     max_reward: float,
-    scale: float | None,
+    scale: float | Mapping[str, float] | None,
+    start: float | Mapping[str, float] | None,
+    cap: float | Mapping[str, float] | None,
+    rounds: int | None,
     seed: int,
     remember: int,
     expires: float | None,
@@ -70,48 +106,46 @@ def make_config(
 ) -> Config:
     """The settings, once every one of them has passed its check."""
     names = tuple(check_arms(arms))
-    budget = checks.real("budget", budget, 0, LARGEST_AMOUNT)
-    max_cost = check_max_costs(names, max_cost)
-    largest = max(max_cost.values()) if isinstance(max_cost, dict) else max_cost
-    least_scale = max(largest, budget)
-    if least_scale == 0.0:
-        raise InvalidValue("the largest max_cost or the budget must be above 0, got 0 for both")
-    if scale is None:
-        scale = least_scale
-    elif checks.real("scale", scale, 0, LARGEST_AMOUNT) < least_scale:
-        raise InvalidValue(
-            f"scale must be at least the largest max_cost and the budget, {least_scale:g}, got {scale!r}"
-        )
-    checks.real("the scale of costs", scale, SMALLEST_SCALE)
+    resources = make_resources(names, budget, max_cost, max_refill, scale, start, cap)
+    rounds = None if rounds is None else checks.rounds("rounds", rounds)
+    for resource in resources:
+        if rounds is None and resource.start > 0.0 == resource.budget == resource.max_refill:
+            thing = label("the start stock", resource.name)
+            raise InvalidValue(f"rounds must say how long {thing} has to last without income, got none")
     chosen = label_policies(policy)
     if len(chosen) != 1:
         raise InvalidValue(f"policy must be one policy, got {', '.join(chosen)}")
     config = Config(
         arms=names,
-        budget=budget,
+        resources=resources,
         policy=next(iter(chosen.values())),
-        max_cost=max_cost,
         max_reward=checks.real("max_reward", max_reward, 0, LARGEST_AMOUNT, above_low=True),
-        scale=float(scale),
         seed=checks.seed(seed),
+        rounds=rounds,
         remember=checks.whole("remember", remember, 0),
         expires=None if expires is None else checks.real("expires", expires, 0, above_low=True),
         silence=None if silence is None else checks.real("silence", silence, 0, max_reward),
     )
-    config.policy.params(Setting(len(names), budget / config.scale))  # a policy that cannot run live says so here
+    config.policy.check_resources(len(resources))
+    # A policy that cannot run live says so here.
+    config.policy.params(config.setting(np.ones((len(names), len(resources)))))
     return config
 
 
-def check_max_costs(names: Sequence[str], given: object) -> float | dict[str, float]:
-    """One largest cost for all arms, or one for each by name."""
-    if not isinstance(given, Mapping):
-        return checks.real("max_cost", given, 0, LARGEST_AMOUNT)
-    unknown = [name for name in given if name not in names]
-    missing = [name for name in names if name not in given]
-    if unknown or missing:
-        problem = f"no entry for {missing[0]!r}" if missing else f"an entry for {unknown[0]!r}"
-        raise InvalidValue(f"max_cost must have one entry for every arm, got {problem}")
-    return {name: checks.real(f"max_cost of {name}", given[name], 0, LARGEST_AMOUNT) for name in names}
+def check_arms(arms: object, known: Sequence[str] = ()) -> list[str]:
+    """Names of new arms: texts that are not taken."""
+    if isinstance(arms, str | bytes) or not isinstance(arms, Sequence):
+        raise InvalidValue(f"arms must be a list of names, got {arms!r}")
+    names: list[str] = []
+    for name in arms:
+        if not isinstance(name, str) or not name:
+            raise InvalidValue(f"the name of an arm must be a text that is not empty, got {name!r}")
+        if name in names or name in known:
+            raise InvalidValue(f"names of arms must differ, got {name!r} twice")
+        names.append(name)
+    if not names:
+        raise InvalidValue("arms must name at least one arm, got none")
+    return names
 
 
 def read_config(table: dict[str, Any], policy: Policy | None) -> Config:

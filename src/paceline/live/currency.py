@@ -1,11 +1,11 @@
-"""Amounts in the user's currency, counted in whole units that are a power of two in that currency."""
+"""Amounts of a resource in the user's own unit, counted in whole units that are a power of two of it."""
 
 import math
 from dataclasses import dataclass
 from functools import cached_property
 
 from paceline.errors import InvalidValue
-from paceline.kernels.budget import UNIT_BITS, Clock, new_clock
+from paceline.kernels.budget import UNIT_BITS, split_rate
 
 MOST_UNITS = 1 << 62  # half of what the guard can count; the rest is for sums on the way
 
@@ -35,6 +35,11 @@ class Currency:
         """Units in one of the currency: a power of two."""
         return math.ldexp(1.0, self.shift)
 
+    @cached_property
+    def unit(self) -> float:
+        """What a unit is on the scale of the policy."""
+        return 1.0 / self.units / self.scale
+
     def charge(self, cost: float) -> int:
         """A cost in units, rounded up; the product of a tiny cost may vanish."""
         return math.ceil(cost * self.units) or int(cost > 0.0)
@@ -43,19 +48,16 @@ class Currency:
         """Income in units, rounded down."""
         return math.floor(amount * self.units)
 
+    def income_per_round(self, budget: float) -> tuple[int, int]:
+        """Income in whole units and 2**-31 units, rounded down."""
+        return split_rate(math.ldexp(budget, self.shift - UNIT_BITS))
+
     def amount(self, units: int) -> float:
         """What so many units are in the currency."""
         return units / self.units
 
-    def new_clock(self, budget: float, seed: int) -> Clock:
-        """The clock of a bandit with this income per round; whatever its seed, it draws from stream 0."""
-        clock = new_clock(math.ldexp(budget, self.shift - UNIT_BITS), seed, 0)
-        clock.budget = budget / self.scale
-        clock.unit = 1.0 / self.units / self.scale
-        return clock
-
-    def check_total(self, line_units: int, more: float) -> None:
+    def check_total(self, thing: str, units: int, more: float) -> None:
         """Refuse income beyond what can be counted."""
-        if line_units + more * self.units >= MOST_UNITS:
+        if units + more * self.units >= MOST_UNITS:
             most = self.amount(MOST_UNITS)
-            raise InvalidValue(f"income in all must stay below {most:g} (2**62 units), got {more!r} more")
+            raise InvalidValue(f"{thing} in all must stay below {most:g} (2**62 units), got {more!r} more")

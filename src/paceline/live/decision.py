@@ -14,10 +14,11 @@ class Decision(NamedTuple):
 
     id: int
     arm: str | None
-    event: str  # what the policy calls the situation
-    partner: str | None = None  # the other arm of the base, or the arm that the guard refused
+    situation: str  # what the policy calls it
+    other: str | None = None  # the other arm of the base, or the arm that the guard refused
     headroom: float | None = None  # of a refusal
     largest_cost: float | None = None  # of a refusal
+    resource: str | None = None  # that a refusal was short of, where resources have names
 
     @property
     def reason(self) -> str:
@@ -27,17 +28,26 @@ class Decision(NamedTuple):
         'base video/banner, pacing'
         >>> Decision(8, None, "headroom below the largest cost", None, 0.4, 1.0).reason
         'headroom 0.4 < largest cost 1'
+        >>> Decision(8, None, "headroom below the largest cost", "video", 0.4, 1.0, "money").reason
+        'headroom of money 0.4 < largest cost 1 of video'
         """
         if self.headroom is not None and self.largest_cost is not None:
-            whose = f" of {self.partner}" if self.partner else ""
+            what = f" of {self.resource}" if self.resource else ""
+            whose = f" of {self.other}" if self.other else ""
             digits = next(
                 digits for digits in (4, 8, 17) if f"{self.headroom:.{digits}g}" != f"{self.largest_cost:.{digits}g}"
             )
-            return f"headroom {self.headroom:.{digits}g} < largest cost {self.largest_cost:.{digits}g}{whose}"
-        if self.partner and self.partner != self.arm and self.event.startswith("base"):
-            names = f"{self.partner}, saving up" if self.arm is None else f"{self.arm}/{self.partner}"
-            return self.event.replace("base", f"base {names}", 1)
-        return self.event
+            return f"headroom{what} {self.headroom:.{digits}g} < largest cost {self.largest_cost:.{digits}g}{whose}"
+        if self.other and self.other != self.arm and self.situation.startswith("base"):
+            names = f"{self.other}, saving up" if self.arm is None else f"{self.arm}/{self.other}"
+            return self.situation.replace("base", f"base {names}", 1)
+        return self.situation
+
+
+Costs = tuple[float | None, ...]  # an entry per resource, None where it is not known
+Outcome = tuple[float | None, Costs]  # reward and costs
+
+CANCELLED: Outcome = (None, ())  # how a decision ends that was never acted on
 
 
 class PendingPull:
@@ -46,19 +56,14 @@ class PendingPull:
     Most are told at once and in full; only what is not as usual is kept in the object, the rest is in the class.
     """
 
-    charged: int = 0  # units charged so far
     reward: float | None = None
-    cost: float | None = None
+    costs: Costs = ()  # empty as long as no cost is known
+    charged: tuple[int, ...] = ()  # units charged so far; empty as long as there are none
     deadline: float | None = None
     expired: bool = False
 
-    def __init__(self, slot: int, event: int, partner: int, reserved: int) -> None:
+    def __init__(self, slot: int, reason: int, tag: int, reserved: tuple[int, ...]) -> None:
         self.slot = slot
-        self.event = event
-        self.partner = partner  # a slot, `NULL`, or `policy.SKIP`
+        self.reason = reason
+        self.tag = tag  # of a policy whose tags are arms a slot, `NULL`, or SKIP
         self.reserved = reserved  # units still set aside
-
-
-Outcome = tuple[float | None, float | None]  # reward and cost
-
-CANCELLED: Outcome = (None, None)  # how a decision ends that was never acted on

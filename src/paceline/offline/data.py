@@ -4,7 +4,7 @@ import csv
 import io
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
@@ -45,7 +45,7 @@ class LogTable:
     def require(self, names: Iterable[str]) -> None:
         """Refuse a log_table that lacks one of these columns, before any row of the others is looked at."""
         for name in names:
-            if name not in self.columns:
+            if not isinstance(name, Hashable) or name not in self.columns:
                 got = ", ".join(map(str, self.columns)) or "none"
                 raise UnknownName(f"{self.source}a log must have a column {name!r}, got {got}")
 

@@ -1,257 +1,212 @@
-"""Logs of outcomes that a policy can be replayed on, checked row by row and brought to the scale of [0, 1]."""
+"""From the columns of a table to a log: every row is checked, and every error names the row or the argument."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.engine import Engine
 from paceline.errors import InvalidValue
 from paceline.offline.data import LogTable, name_of
-from paceline.policies.policy import State
-from paceline.statistics import Estimate
+from paceline.offline.logged import FullLog, RandomLog
+from paceline.problems.resources import UNNAMED, by_resource, resource_names
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-MaxCost = float | Mapping[str, float]
-
-# Standard errors beyond which shares are reported as odd: about 1 in 16,000 arms by chance.
-ODD = 4.0
-NORMAL_95 = 1.959964
-
-
-@dataclass(frozen=True)
-class LoggedArm:
-    """What a log says about an arm, in the units of the log."""
-
-    rows: int  # that know its outcome
-    reward: Estimate  # per pull
-    cost: Estimate
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Logged(ABC):
-    """A log. Rewards and costs are divided by their largest possible values, ``max_reward`` and ``top``."""
-
-    ordered: ClassVar[bool] = False  # whether the order of the rows is that of the rounds
-
-    names: tuple[str, ...]  # of the arms
-    rounds: int  # the most that a replay plays
-    max_costs: Floats  # of the arms, in (0, 1]
-    top: float  # the largest of them in the units of the log
-    max_reward: float
-    rewards: Floats
-    costs: Floats
-
-    @abstractmethod
-    def resample(self, generator: np.random.Generator, again: bool) -> "Logged":
-        """The rows for one replay; with ``again`` they are drawn with replacement."""
-
-    @abstractmethod
-    def play(self, engine: Engine, params: Any, state: State) -> None:
-        """Replay the rows as they stand."""
-
-    @abstractmethod
-    def arm(self, number: int) -> tuple[Floats, Floats, Floats]:
-        """Rewards, costs and weights of the rows that know the outcome of an arm."""
-
-    def notes(self) -> tuple[str, ...]:
-        """What a reader of the results should know of the log."""
-        return ()
-
-    def arms(self) -> dict[str, LoggedArm]:
-        """The mean reward and cost of each arm."""
-        found = {}
-        for number, name in enumerate(self.names):
-            rewards, costs, weights = self.arm(number)
-            most = float(self.max_costs[number]) * self.top
-            found[name] = LoggedArm(
-                rewards.size,
-                weighted_mean(rewards * self.max_reward, weights, self.max_reward),
-                weighted_mean(costs * self.top, weights, most),
-            )
-        return found
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class FullLog(Logged):
-    """Every row knows the outcome of every arm: tables with a row per round and a column per arm."""
-
-    ordered = True
-
-    def resample(self, generator: np.random.Generator, again: bool) -> Logged:
-        """The log as it is, or as many of its rows drawn with replacement."""
-        if not again:
-            return self
-        at = generator.integers(self.rounds, size=self.rounds)
-        return replace(self, rewards=self.rewards[at], costs=self.costs[at])
-
-    def play(self, engine: Engine, params: Any, state: State) -> None:
-        """Row t is round t."""
-        engine.play_table(params, state, self.rewards, self.costs)
-
-    def arm(self, number: int) -> tuple[Floats, Floats, Floats]:
-        """All rows, with equal weight."""
-        return self.rewards[:, number], self.costs[:, number], np.ones(self.rounds)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RandomLog(Logged):
-    """Every row knows the outcome of the one arm that was shown, drawn at random with a known propensity."""
-
-    shown: Ints
-    propensities: Floats  # of the arms shown
-    given: bool  # whether the log had them, or equal ones were taken for granted
-
-    def resample(self, generator: np.random.Generator, again: bool) -> Logged:
-        """The rows in random order, thinned: one of propensity p stays with probability  (smallest p) / p.
-
-        What stays shows each arm with the same probability, whatever else is known of the row.
-        """
-        rows = self.shown.size
-        at = generator.integers(rows, size=rows) if again else generator.permutation(rows)
-        at = at[generator.random(rows) < self.propensities.min() / self.propensities[at]]
-        return replace(self, shown=self.shown[at], rewards=self.rewards[at], costs=self.costs[at])
-
-    def play(self, engine: Engine, params: Any, state: State) -> None:
-        """A pull passes over rows until one shows its arm."""
-        engine.sift(params, state, self.shown, self.rewards, self.costs, self.rounds)
-
-    def arm(self, number: int) -> tuple[Floats, Floats, Floats]:
-        """The rows that show the arm, each with the weight 1 / propensity."""
-        at = self.shown == number
-        return self.rewards[at], self.costs[at], 1.0 / self.propensities[at]
-
-    def notes(self) -> tuple[str, ...]:
-        """Arms that are shown more or less often than their propensities can explain.
-
-        For each arm the sum of 1 / p over the rows that show it has the mean N, the number of rows, and the variance
-        N (E[1 / p] - 1).  With equal propensities this is the binomial test of its share.
-        """
-        found = []
-        rows = self.shown.size
-        for number, name in enumerate(self.names):
-            weights = 1.0 / self.propensities[self.shown == number]
-            total = float(weights.sum())
-            variance = rows * (float((weights**2).sum()) / total - 1.0)
-            errors = (total - rows) / max(variance, 1.0) ** 0.5
-            if abs(errors) > ODD:
-                expected = "its propensities give" if self.given else "equal propensities, taken for granted, give"
-                found.append(
-                    f"arm {name!r} is shown in {weights.size / rows:.1%} of the rows where {expected} "
-                    f"{weights.size / total:.1%} ({abs(errors):.1f} standard errors away): the estimates may be wrong"
-                )
-        return tuple(found)
-
-
-def weighted_mean(values: Floats, weights: Floats, most: float) -> Estimate:
-    """The mean of values in [0, most] with the given weights, and its 95 % interval from the normal approximation.
-
-    With weights 1 / propensity it is the self-normalised inverse-propensity estimate. The variance of such a ratio is
-    about  n / (n - 1) * sum w^2 (x - mean)^2 / (sum w)^2;  a single value says nothing about it.
-
-    >>> print(weighted_mean(np.array([0.0, 0.0, 1.0, 1.0]), np.ones(4), 1.0))
-    0.5 [0, 1]
-    """
-    total = float(weights.sum())
-    mean = float(weights @ values) / total
-    if values.size == 1:
-        return Estimate(mean, 0.0, most)
-    squares = float(((weights * (values - mean)) ** 2).sum()) * values.size / (values.size - 1)
-    radius = NORMAL_95 * squares**0.5 / total
-    return Estimate(mean, max(mean - radius, 0.0), min(mean + radius, most))
+MaxCost = float | Mapping[str, float]  # one for all arms, or one for each
+Columns = Mapping[str, str]
 
 
 def random_log(
-    log_table: LogTable, arm: str, reward: str, cost: str, propensity: str | None, max_cost: MaxCost, max_reward: float
+    log_table: LogTable,
+    resources: tuple[str, ...] = (UNNAMED,),
+    /,
+    *,
+    arm: str,
+    reward: str,
+    cost: str | Columns,
+    propensity: str | None,
+    max_cost: MaxCost | Mapping[str, MaxCost],
+    max_reward: float,
 ) -> RandomLog:
-    """The log of arms shown at random; those columns hold the arm, its reward, its cost and its propensity."""
+    """The log of arms shown at random; those columns hold the arm, its reward, its costs and its propensity."""
     max_reward = checks.real("max_reward", max_reward, 0, above_low=True)
-    log_table.require(name for name in (arm, reward, cost, propensity) if name is not None)
+    cost_columns = by_resource("cost", cost, resources)
+    needed = (arm, reward, *(column for _, column in cost_columns.values()), propensity)
+    log_table.require(name for name in needed if name is not None)
     called = log_table.names("arm", arm)
     at_least_one_row(log_table)
     names = tuple(sorted(set(called), key=by_number))
-    if isinstance(max_cost, Mapping):
-        known = {name_of(name) for name in max_cost}
-        strange = np.array([name not in known for name in called])
-        log_table.refuse(f"arm in column {arm!r} must be one of max_cost", strange, lambda row: repr(called[row]))
-    most = largest_costs(names, max_cost)
+    given_limits = max_costs_by_resource(max_cost, resources)
+    for thing, given in given_limits.values():
+        refuse_unknown_arms(log_table, f"arm in column {arm!r} must be one of {thing}", called, given)
+    most = largest_costs(names, given_limits)
     number = {name: at for at, name in enumerate(names)}
     shown = np.array([number[name] for name in called], np.int64)
     rewards = log_table.numbers("reward", reward, max_reward)
-    costs = log_table.numbers("cost", cost, float(most.max()))
-    log_table.refuse(
-        f"cost in column {cost!r} must be at most the max_cost of its arm",
-        costs > most[shown],
-        lambda row: f"{float(costs[row])!r} for {called[row]!r}, whose max_cost is {float(most[shown[row]]):g}",
-    )
+    costs = [
+        shown_costs(log_table, thing, column, most[:, d], called, shown)
+        for d, (thing, column) in enumerate(cost_columns.values())
+    ]
     if propensity is None:
         propensities = np.full(log_table.rows, 1.0 / len(names))
     else:
         propensities = log_table.numbers("propensity", propensity, 1.0, above_zero=True)
     return RandomLog(
-        **scale_log(names, most, max_reward, rewards, costs),
+        **scale_log(names, resources, most, max_reward, rewards, np.column_stack(costs)),
         shown=shown,
         propensities=propensities,
         given=propensity is not None,
     )
 
 
+def shown_costs(
+    log_table: LogTable, thing: str, column: str, most: Floats, called: Sequence[str], shown: Ints
+) -> Floats:
+    """A column of costs, each at most the largest cost of the arm that its row shows."""
+    costs = log_table.numbers(thing, column, float(most.max()))
+    log_table.refuse(
+        f"{thing} in column {column!r} must be at most the max_cost of its arm",
+        costs > most[shown],
+        lambda row: f"{float(costs[row])!r} for {called[row]!r}, whose max_cost is {float(most[shown[row]]):g}",
+    )
+    return costs
+
+
+def refuse_unknown_arms(log_table: LogTable, rule: str, called: Sequence[str], given: object) -> None:
+    """Raise if rows show arms that are not among those given by name."""
+    if isinstance(given, Mapping):
+        known = {name_of(name) for name in given}
+        log_table.refuse(rule, np.array([name not in known for name in called]), lambda row: repr(called[row]))
+
+
 def full_log(
     log_table: LogTable,
-    rewards: Mapping[str, str] | None,
-    costs: Mapping[str, str] | None,
-    max_cost: MaxCost,
+    resources: tuple[str, ...] = (UNNAMED,),
+    /,
+    *,
+    rewards: Columns | None,
+    costs: Columns | Mapping[str, Columns] | None,
+    max_cost: MaxCost | Mapping[str, MaxCost],
     max_reward: float,
 ) -> FullLog:
     """The log of all outcomes; ``rewards`` and ``costs`` say in which columns those of each arm are."""
     max_reward = checks.real("max_reward", max_reward, 0, above_low=True)
-    reward_columns, cost_columns = columns_of("rewards", rewards), columns_of("costs", costs)
-    if set(reward_columns) != set(cost_columns):
-        raise InvalidValue(
-            f"rewards and costs must name the same arms, got {', '.join(reward_columns)} and {', '.join(cost_columns)}"
-        )
-    log_table.require([*reward_columns.values(), *cost_columns.values()])
+    reward_columns = columns_of("rewards", rewards)
+    given_columns = by_resource_or_arm("costs", costs, resources)
+    cost_columns = [columns_of(thing, given) for thing, given in given_columns.values()]
+    for (thing, _), columns in zip(given_columns.values(), cost_columns, strict=True):
+        if set(reward_columns) != set(columns):
+            rule = f"rewards and {thing} must name the same arms"
+            raise InvalidValue(f"{rule}, got {', '.join(reward_columns)} and {', '.join(columns)}")
+    log_table.require(column for columns in (reward_columns, *cost_columns) for column in columns.values())
     names = tuple(reward_columns)
-    most = largest_costs(names, max_cost)
+    most = largest_costs(names, max_costs_by_resource(max_cost, resources))
     earned = [log_table.numbers(f"reward of {name!r}", reward_columns[name], max_reward) for name in names]
+    whose = ["cost of"] if resources == (UNNAMED,) else [f"cost of {resource!r} for" for resource in resources]
     spent = [
-        log_table.numbers(f"cost of {name!r}", cost_columns[name], float(limit))
-        for name, limit in zip(names, most, strict=True)
+        arm_costs(log_table, cost_of, names, columns, limits)
+        for cost_of, columns, limits in zip(whose, cost_columns, most.T, strict=True)
     ]
     at_least_one_row(log_table)
-    return FullLog(**scale_log(names, most, max_reward, np.column_stack(earned), np.column_stack(spent)))
+    return FullLog(**scale_log(names, resources, most, max_reward, np.column_stack(earned), np.stack(spent, axis=-1)))
+
+
+def arm_costs(log_table: LogTable, whose: str, names: Sequence[str], columns: Columns, most: Floats) -> Floats:
+    """The costs of all arms in one resource, a column each."""
+    return np.column_stack(
+        [
+            log_table.numbers(f"{whose} {name!r}", columns[name], float(limit))
+            for name, limit in zip(names, most, strict=True)
+        ]
+    )
 
 
 def scale_log(
-    names: tuple[str, ...], most: Floats, max_reward: float, rewards: Floats, costs: Floats
+    names: tuple[str, ...],
+    resources: tuple[str, ...],
+    most: Floats,
+    max_reward: float,
+    rewards: Floats,
+    costs: Floats,
 ) -> dict[str, Any]:
     """What both kinds of log hold."""
-    top = float(most.max())
+    tops = most.max(axis=0)
     return {
         "names": names,
+        "resources": resources,
         "rounds": len(rewards),
-        "max_costs": most / top,
-        "top": top,
+        "limits": most / tops,
+        "tops": tops,
         "max_reward": max_reward,
         "rewards": rewards / max_reward,
-        "costs": costs / top,
+        "costs": costs / tops,
     }
 
 
-def largest_costs(names: Sequence[str], max_cost: MaxCost) -> Floats:
-    """The largest possible cost of each arm, from one number for all or a mapping."""
+def largest_costs(names: Sequence[str], given: Mapping[str, tuple[str, Any]]) -> Floats:
+    """The largest possible cost of each arm, a column per resource.
+
+    With named resources an arm may do without one of them, but some arm must need it.
+    """
+    unnamed = tuple(given) == (UNNAMED,)
+    sides = []
+    for thing, value in given.values():
+        side = largest_costs_of(names, thing, value, above_zero=unnamed)
+        if not side.any():
+            raise InvalidValue(f"{thing} must be above 0 for at least one arm, got 0 for all")
+        sides.append(side)
+    return np.column_stack(sides)
+
+
+def largest_costs_of(names: Sequence[str], thing: str, given: object, above_zero: bool) -> Floats:
+    """The largest possible cost of each arm in one resource, from one number for all or a mapping."""
+    if not isinstance(given, Mapping):
+        return np.full(len(names), checks.real(thing, given, 0, above_low=True))
+    by_name = {name_of(name): value for name, value in given.items()}
+    if set(by_name) != set(names):
+        raise InvalidValue(f"{thing} must name the arms of the log, {', '.join(names)}, got {', '.join(by_name)}")
+    of = "of" if thing == "max_cost" else "for"
+    return np.array([checks.real(f"{thing} {of} {name!r}", by_name[name], 0, above_low=above_zero) for name in names])
+
+
+def max_costs_by_resource(
+    max_cost: MaxCost | Mapping[str, MaxCost], resources: tuple[str, ...]
+) -> dict[str, tuple[str, Any]]:
+    """For each resource what to call its largest costs, and the largest costs; one number is for all of them."""
     if not isinstance(max_cost, Mapping):
-        return np.full(len(names), checks.real("max_cost", max_cost, 0, above_low=True))
-    given = {name_of(name): value for name, value in max_cost.items()}
-    if set(given) != set(names):
-        raise InvalidValue(f"max_cost must name the arms of the log, {', '.join(names)}, got {', '.join(given)}")
-    return np.array([checks.real(f"max_cost of {name!r}", given[name], 0, above_low=True) for name in names])
+        return dict.fromkeys(resources, ("max_cost", max_cost))
+    return by_resource_or_arm("max_cost", max_cost, resources)
+
+
+def resources_of(budget: object, cost: object, costs: object) -> tuple[str, ...]:
+    """The names of the resources: those of the columns of costs, or else those of the budget, or the first of them."""
+    if is_by_resource(costs):
+        return resource_names("costs", costs)
+    if costs is None and isinstance(cost, Mapping):
+        return resource_names("cost", cost)
+    first = budget[0] if isinstance(budget, Sequence) and not isinstance(budget, str) and budget else budget
+    return resource_names("budget", first)
+
+
+def by_resource_or_arm(thing: str, given: object, resources: tuple[str, ...]) -> dict[str, tuple[str, Any]]:
+    """`by_resource` for values that are given by arm: with one resource without a name they need no other mapping.
+
+    >>> by_resource_or_arm("costs", {"banner": "b"}, ("cost",))
+    {'cost': ('costs', {'banner': 'b'})}
+    >>> by_resource_or_arm("costs", {"money": {"banner": "b"}}, ("money",))
+    {'money': ("costs of 'money'", {'banner': 'b'})}
+    """
+    if resources == (UNNAMED,) and not is_by_resource(given):
+        return {UNNAMED: (thing, given)}
+    return by_resource(thing, given, resources)
+
+
+def is_by_resource(given: object) -> bool:
+    """Whether values that may be given by arm are given by resource: then some are mappings themselves."""
+    return isinstance(given, Mapping) and any(isinstance(value, Mapping) for value in given.values())
 
 
 def columns_of(thing: str, given: object) -> dict[str, str]:

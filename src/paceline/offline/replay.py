@@ -3,33 +3,38 @@
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from paceline import checks
-from paceline.engine import engine_for
+from paceline.engine import check_choice, simulator_for
 from paceline.errors import InvalidValue
 from paceline.offline.data import LogLike, read_log_table
-from paceline.offline.logs import Logged, MaxCost, full_log, random_log
-from paceline.offline.replays import Replay, Replayed, allowed, rounds_of
+from paceline.offline.logged import Logged, if_named
+from paceline.offline.logs import Columns, MaxCost, full_log, random_log, resources_of
+from paceline.offline.replays import Rates, Replay, Replayed, allowed, key_of, rounds_of
 from paceline.policies import PoliciesLike, label_policies
 from paceline.policies.policy import Policy, Setting
+from paceline.problems.resources import by_resource
 from paceline.simulation.simulate import collect, cores
 from paceline.simulation.totals import Totals, new_totals, note, stack_trials
+
+Budget = float | Mapping[str, float]
 
 
 def replay(
     log: LogLike,
     policy: PoliciesLike = "thompson",
     *,
-    budget: float | Sequence[float],
+    budget: Budget | Sequence[Budget],
     arm: str = "arm",
     reward: str = "reward",
-    cost: str = "cost",
+    cost: str | Columns = "cost",
     propensity: str | None = None,
-    rewards: Mapping[str, str] | None = None,
-    costs: Mapping[str, str] | None = None,
-    max_cost: MaxCost = 1.0,
+    rewards: Columns | None = None,
+    costs: Columns | Mapping[str, Columns] | None = None,
+    max_cost: MaxCost | Mapping[str, MaxCost] = 1.0,
     max_reward: float = 1.0,
     repeats: int = 200,
     seed: int = 0,
@@ -68,40 +73,59 @@ def replay(
     as if it were just that. Policies that need a horizon are told the number of rows. A bad row is an error that gives
     its number.
 
+    **Several resources.** ``budget`` is then a mapping by the name of the resource, or a list of such mappings, and so
+    is ``max_cost``, each entry as above; one number is for all resources, and 0 says that an arm does not need one.
+    ``cost`` maps each resource to its column, ``costs`` to the columns of the arms. The guard keeps every line. What
+    is by resource comes back by its name, and a result is found by the rates in the order of the columns, or by the
+    mapping itself.
+
     >>> log = {"arm": ["banner", "video"] * 500, "reward": [0, 0, 1, 1] * 250, "cost": [0.1, 0.5] * 500}
     >>> res = replay(log, ["thompson", "uniform"], budget=0.3, repeats=20)
     >>> res["thompson", 0.3].reward.value > res["uniform", 0.3].reward.value
     True
+    >>> log["calls"] = [1, 0] * 500
+    >>> both = {"cost": {"money": "cost", "calls": "calls"}, "budget": {"money": 0.3, "calls": 0.25}}
+    >>> res = replay(log, **both, repeats=20)
+    >>> list(res), list(res["thompson", {"money": 0.3, "calls": 0.25}].spent)
+    ([('thompson', (0.3, 0.25))], ['money', 'calls'])
     """
     chosen = label_policies(policy)
-    budgets = check_budgets(budget)
+    resources = resources_of(budget, cost, costs)
+    budgets = check_budgets(budget, resources)
     repeats = checks.whole("repeats", repeats, 2)
     seed = checks.seed(seed)
+    for one in chosen.values():
+        one.check_resources(len(resources))
+    largest: dict[str, Any] = {"max_cost": max_cost, "max_reward": max_reward}
     logged: Logged
     if rewards is None and costs is None:
-        logged = random_log(read_log_table(log), arm, reward, cost, propensity, max_cost, max_reward)
+        columns: dict[str, Any] = {"arm": arm, "reward": reward, "cost": cost, "propensity": propensity}
+        logged = random_log(read_log_table(log), resources, **columns, **largest)
     elif propensity is not None:
         raise InvalidValue(
             f"propensity is for logs that know one arm a row, not for rewards and costs, got {propensity!r}"
         )
     else:
-        logged = full_log(read_log_table(log), rewards, costs, max_cost, max_reward)
-    plays = [Play(label, rate, policy, settings(logged, rate)) for label, policy in chosen.items() for rate in budgets]
+        logged = full_log(read_log_table(log), resources, rewards=rewards, costs=costs, **largest)
+    plays = [
+        Play(label, rates, policy, settings(logged, rates)) for label, policy in chosen.items() for rates in budgets
+    ]
     arms = logged.arms()
     orders = 1 if logged.ordered else repeats
     totals = play_everything(logged, plays, orders, repeats, seed)
     replays = {
-        (play.label, play.budget): Replayed(
+        key_of(play.label, play.rates): Replayed(
             play.label,
-            play.budget,
-            *allowed(arms, play.budget),
+            play.rates,
+            *allowed(arms, play.rates),
             logged,
             stack_trials(found[:orders]),
             stack_trials(found[orders:]),
         )
         for play, found in zip(plays, zip(*totals, strict=True), strict=True)
     }
-    return Replay(logged.rounds, repeats, seed, arms, logged.notes(), replays)
+    notes = (*logged.notes(), *loose_budgets(logged, budgets))
+    return Replay(logged.rounds, repeats, seed, resources, arms, notes, replays)
 
 
 @dataclass(frozen=True)
@@ -109,17 +133,20 @@ class Play:
     """A policy at a budget."""
 
     label: str
-    budget: float  # in the units of the log
+    rates: Rates  # in the units of the log
     policy: Policy
     setting: Setting
 
     def totals(self, rows: Logged, seed: int, stream: int) -> Totals:
         """Replay the rows as they stand, with decisions of this stream."""
-        state = self.policy.new_state(self.setting, seed, stream)
-        engine = engine_for(type(self.policy))  # type: ignore[arg-type]  # mypy takes the class for an object
-        rows.play(engine, self.policy.params(self.setting), state)
-        totals = new_totals(1, self.setting.arms, self.policy.memory)
-        note(totals, 0, state)
+        policy, setting, world = self.policy, self.setting, rows.world()
+        storage = policy.new_storage(setting, seed, stream)
+        kinds: Any = type(policy), type(world)  # mypy takes a class for an object without a hash
+        simulate_until = simulator_for(*kinds)
+        simulate_until(policy.params(setting), storage, world.data, rows.rounds)
+        check_choice(policy, storage)
+        totals = new_totals(1, setting.arms, setting.resources, policy.record)
+        note(totals, 0, storage)
         if not rounds_of(totals):
             raise InvalidValue(f"a log must have rows enough for a round of {self.label}, got {rows.rounds}")
         return totals
@@ -138,19 +165,38 @@ def play_everything(logged: Logged, plays: Sequence[Play], orders: int, repeats:
     return [first, *rest[""]]
 
 
-def settings(logged: Logged, budget: float) -> Setting:
+def settings(logged: Logged, rates: Rates) -> Setting:
     """What a policy is told before the first round."""
-    rate = min(budget / logged.top, 1.0)
-    return Setting(len(logged.names), rate, logged.rounds, max_costs=logged.max_costs.tolist())
+    scaled = tuple(min(rate / top, 1.0) for rate, top in zip(rates, logged.tops.tolist(), strict=True))
+    return Setting(len(logged.names), scaled, logged.rounds, max_costs=logged.limits.tolist())
 
 
-def check_budgets(budget: object) -> list[float]:
-    """The budgets as a list of different numbers above 0."""
+def check_budgets(budget: object, resources: tuple[str, ...]) -> list[Rates]:
+    """The budgets as a list of different rates above 0."""
     given = budget if isinstance(budget, Sequence | np.ndarray) and not isinstance(budget, str) else [budget]
-    budgets = [checks.real("budget", rate, 0, above_low=True) for rate in given]
-    twice = [rate for rate in budgets if budgets.count(rate) > 1]
+    budgets = [check_rates(one, resources) for one in given]
+    twice = [rates for rates in budgets if budgets.count(rates) > 1]
     if twice:
-        raise InvalidValue(f"budgets must differ, got {twice[0]} twice")
+        shown = if_named(dict(zip(resources, twice[0], strict=True)))
+        raise InvalidValue(f"budgets must differ, got {shown} twice")
     if not budgets:
         raise InvalidValue("budget must be a number or a list of at least one, got none")
     return budgets
+
+
+def check_rates(budget: object, resources: tuple[str, ...]) -> Rates:
+    """One budget: a rate above 0 for each resource."""
+    given = by_resource("budget", budget, resources).values()
+    return tuple(checks.real(thing, rate, 0, above_low=True) for thing, rate in given)
+
+
+def loose_budgets(logged: Logged, budgets: Sequence[Rates]) -> list[str]:
+    """With several resources a note for each whose budget is above the largest cost: it may be in the wrong unit."""
+    if len(logged.resources) == 1:
+        return []
+    highest = np.array(budgets).max(axis=0)
+    return [
+        f"budget of {name!r}, {rate:g}, is above its largest max_cost, {top:g}: it never binds"
+        for name, rate, top in zip(logged.resources, highest.tolist(), logged.tops.tolist(), strict=True)
+        if rate > top
+    ]

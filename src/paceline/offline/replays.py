@@ -1,16 +1,17 @@
 """What a replay of logged outcomes leaves behind, by policy and budget."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from paceline.errors import UnknownName
-from paceline.offline.logs import Logged, LoggedArm
-from paceline.problems.optimum import solve
+from paceline.errors import InvalidValue, UnknownName
+from paceline.offline.logged import Logged, LoggedArm, if_named
+from paceline.problems.optimum import solve_several
+from paceline.problems.resources import UNNAMED, by_resource
 from paceline.reports.tables import Table, frame
 from paceline.simulation.totals import Totals
 from paceline.statistics import Estimate, three_digits
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+Floats = npt.NDArray[np.float64]
+Rates = tuple[float, ...]  # a budget: one rate per resource
+Key = tuple[str, Any]  # the label of a policy, and the budget: a number, or the rates of several resources
+
 
 @dataclass(frozen=True, eq=False)
 class Replayed:
-    """The replays of one policy at one budget, in the units of the log.
+    """The replays of one policy at one budget, in the units of the log; by resource where they have names.
 
     ``optimum`` is the value of the best mix of arms at this budget if the estimated means were the true ones, and
     ``single`` that of the best single arm mixed with sitting out. A maximum over noisy means is on average above that
@@ -30,12 +35,17 @@ class Replayed:
     """
 
     label: str
-    budget: float
+    rates: Rates
     optimum: float
     single: float
     log: Logged
     ordered: Totals  # of the replays behind the estimate
     resampled: Totals  # of the replays behind the interval
+
+    @property
+    def budget(self) -> Any:
+        """What may be spent per round."""
+        return self._named(self.rates)
 
     @property
     def rounds(self) -> float:
@@ -58,9 +68,9 @@ class Replayed:
         return self._per_round("earned", self.log.max_reward)
 
     @property
-    def spent(self) -> Estimate:
-        """Money spent per round."""
-        return self._per_round("spent", self.log.top)
+    def spent(self) -> Any:
+        """What was spent per round."""
+        return self._named([self._per_round("spent", top, d) for d, top in enumerate(self.log.tops.tolist())])
 
     @property
     def idle(self) -> Estimate:
@@ -68,39 +78,63 @@ class Replayed:
         return self._per_round("idle", 1.0)
 
     @property
-    def min_headroom(self) -> float:
-        """The smallest  budget * t - money spent  over all rounds of all replays. Not below 0."""
-        return self.log.top * float(min(part.min_headroom.min() for part in (self.ordered, self.resampled)))
+    def min_headroom(self) -> Any:
+        """The smallest  budget * t - spent so far  over all rounds of all replays. Not below 0."""
+        lowest = np.vstack([last_totals(part.min_headroom) for part in (self.ordered, self.resampled)]).min(axis=0)
+        return self._named((self.log.tops * lowest).tolist())
 
-    def _per_round(self, total: str, unit: float) -> Estimate:
+    def _named(self, values: Sequence[Any]) -> Any:
+        return if_named(dict(zip(self.log.resources, values, strict=True)))
+
+    def _per_round(self, total: str, unit: float, resource: int = 0) -> Estimate:
         ordered, resampled = (
-            unit * getattr(part, total)[:, -1] / rounds_of(part) for part in (self.ordered, self.resampled)
+            unit * last_totals(getattr(part, total)[:, -1])[:, resource] / rounds_of(part)
+            for part in (self.ordered, self.resampled)
         )
         return Estimate(float(ordered.mean()), *np.quantile(resampled, [0.025, 0.975]).tolist())
 
     def record(self) -> dict[str, str | float]:
         """All of it as plain numbers by name."""
-        estimates = {
-            name + end: getattr(getattr(self, name), part)
-            for name in ("reward", "spent", "idle")
-            for end, part in (("", "value"), ("_low", "low"), ("_high", "high"))
-        }
         return {
             "policy": self.label,
-            "budget": self.budget,
+            **in_columns("budget", self.budget),
             "rounds": self.rounds,
             "rows": self.rows,
-            **estimates,
-            "min_headroom": self.min_headroom,
+            **in_columns("reward", self.reward),
+            **in_columns("spent", self.spent),
+            **in_columns("idle", self.idle),
+            **in_columns("min_headroom", self.min_headroom),
             "optimum": self.optimum,
             "single": self.single,
             **{f"pulls_{name}": pulls for name, pulls in self.pulls.items()},
         }
 
 
+def last_totals(totals: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Totals of trials as a table: a row per trial and a column per resource, or one where there is one."""
+    return totals.reshape(len(totals), -1)
+
+
+def in_columns(name: str, value: Any) -> dict[str, float]:
+    """A value as numbers with names that a table can have: with the resource and the ends of the interval added.
+
+    >>> in_columns("spent", {"money": Estimate(0.3, 0.2, 0.4)})
+    {'spent_money': 0.3, 'spent_money_low': 0.2, 'spent_money_high': 0.4}
+    """
+    if isinstance(value, dict):
+        parts = [in_columns(f"{name}_{resource}", one) for resource, one in value.items()]
+        return {column: number for part in parts for column, number in part.items()}
+    if isinstance(value, Estimate):
+        return {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+    return {name: value}
+
+
 @dataclass(frozen=True, eq=False)
-class Replay(Mapping[tuple[str, float], Replayed]):
+class Replay(Mapping[Key, Replayed]):
     """Replays by policy and budget: ``replay["thompson", 0.2].reward``.
+
+    With several resources the budget of a key is the tuple of its rates, in the order of ``resources``; the mapping
+    that was given finds it, too: ``replay["thompson", {"money": 0.3, "calls": 0.5}]``.
 
     ``arms`` holds the estimated mean reward and cost of each arm, ``notes`` what in the log should make a reader wary.
 
@@ -119,16 +153,22 @@ class Replay(Mapping[tuple[str, float], Replayed]):
     rows: int
     repeats: int
     seed: int
+    resources: tuple[str, ...]
     arms: dict[str, LoggedArm]
     notes: tuple[str, ...]
-    replays: dict[tuple[str, float], Replayed]
+    replays: dict[Key, Replayed]
 
-    def __getitem__(self, key: tuple[str, float]) -> Replayed:
-        if key not in self.replays:
+    def __getitem__(self, key: Key) -> Replayed:
+        match key:
+            case (label, Mapping() as budget) if set(budget) == set(self.resources):
+                sought: Any = key_of(label, tuple(budget[name] for name in self.resources))
+            case _:
+                sought = key
+        if sought not in self.replays:
             raise UnknownName(f"policy and budget must be one of {', '.join(map(str, self.replays))}, got {key!r}")
-        return self.replays[key]
+        return self.replays[sought]
 
-    def __iter__(self) -> Iterator[tuple[str, float]]:
+    def __iter__(self) -> Iterator[Key]:
         return iter(self.replays)
 
     def __len__(self) -> int:
@@ -138,28 +178,28 @@ class Replay(Mapping[tuple[str, float], Replayed]):
         """One line per policy and budget, with 95 % intervals."""
         headings = (
             "policy",
-            "budget",
+            *self._headings("budget", "{} budget"),
             "rounds",
             "rows used",
             "reward per round",
             "best mix",
             "best arm",
-            "spent per round",
+            *self._headings("spent per round", "{} per round"),
             "sat out",
-            "min headroom",
+            *self._headings("min headroom", "min {} headroom"),
         )
         rows = [
             (
                 one.label,
-                f"{one.budget:g}",
+                *(f"{rate:g}" for rate in one.rates),
                 f"{one.rounds:,.0f}",
                 f"{one.rows:,.0f}",
                 str(one.reward),
                 three_digits(one.optimum),
                 three_digits(one.single),
-                three_digits(one.spent.value),
+                *(three_digits(spent.value) for spent in listed(one.spent)),
                 f"{one.idle.value:.1%}",
-                f"{one.min_headroom:.3g}",
+                *(f"{least:.3g}" for least in listed(one.min_headroom)),
             )
             for one in self.values()
         ]
@@ -167,8 +207,14 @@ class Replay(Mapping[tuple[str, float], Replayed]):
 
     def arm_table(self) -> Table:
         """One line per arm, with 95 % intervals."""
-        rows = [(name, f"{arm.rows:,}", str(arm.reward), str(arm.cost)) for name, arm in self.arms.items()]
-        return Table(("arm", "rows", "reward per pull", "cost per pull"), tuple(rows))
+        headings = ("arm", "rows", "reward per pull", *self._headings("cost per pull", "{} per pull"))
+        rows = [
+            (name, f"{arm.rows:,}", str(arm.reward), *map(str, arm.costs.values())) for name, arm in self.arms.items()
+        ]
+        return Table(headings, tuple(rows))
+
+    def _headings(self, unnamed: str, named: str) -> list[str]:
+        return [unnamed] if self.resources == (UNNAMED,) else [named.format(name) for name in self.resources]
 
     def records(self) -> list[dict[str, str | float]]:
         """One record per policy and budget: the numbers of the table without rounding, and the pulls of each arm."""
@@ -178,15 +224,35 @@ class Replay(Mapping[tuple[str, float], Replayed]):
         """A row per record."""
         return frame(self.records())
 
-    def allowed(self, budget: float) -> tuple[float, float]:
+    def allowed(self, budget: Any) -> tuple[float, float]:
         """What the best mix of arms and the best single arm would earn per round at another budget."""
-        return allowed(self.arms, budget)
+        if isinstance(budget, tuple):
+            return allowed(self.arms, budget)
+        if len(self.resources) == 1 and not isinstance(budget, Mapping):
+            return allowed(self.arms, (budget,))
+        return allowed(self.arms, tuple(rate for _, rate in by_resource("budget", budget, self.resources).values()))
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Reward per round against the budget, a line per policy with the 95 % interval, below the best mix of arms."""
+        if len(self.resources) > 1:
+            raise InvalidValue(f"plot draws replays with one resource only, got {', '.join(self.resources)}")
         from paceline.reports.figures import replay_figure
 
         return replay_figure(self, path)
+
+
+def key_of(label: str, rates: Rates) -> Key:
+    """Under which a replay is found: with one resource by its rate alone.
+
+    >>> key_of("suak", (0.3,)), key_of("suak", (0.3, 0.5))
+    (('suak', 0.3), ('suak', (0.3, 0.5)))
+    """
+    return label, rates[0] if len(rates) == 1 else rates
+
+
+def listed(value: Any) -> list[Any]:
+    """The values of the resources, with names or without."""
+    return list(value.values()) if isinstance(value, dict) else [value]
 
 
 def rounds_of(totals: Totals) -> npt.NDArray[np.int64]:
@@ -194,18 +260,38 @@ def rounds_of(totals: Totals) -> npt.NDArray[np.int64]:
     return np.asarray(totals.idle[..., -1] + totals.pulls[..., -1, :].sum(axis=-1))
 
 
-def allowed(arms: Mapping[str, LoggedArm], budget: float) -> tuple[float, float]:
+def allowed(arms: Mapping[str, LoggedArm], rates: Rates) -> tuple[float, float]:
     """What the best mix of arms and the best single arm would earn per round, were the estimated means the true ones.
 
-    A single arm is pulled as often as the budget lets it be:  mu min(1, c / rho).
+    A single arm is pulled as often as the scarcest resource lets it be:  mu min(1, c / rho).
 
     >>> arms = {
-    ...     "cheap": LoggedArm(100, reward=Estimate(0.5, 0.4, 0.6), cost=Estimate(0.25, 0.2, 0.3)),
-    ...     "expensive": LoggedArm(100, reward=Estimate(1.0, 0.9, 1.0), cost=Estimate(1.0, 1.0, 1.0)),
+    ...     "cheap": LoggedArm(100, reward=Estimate(0.5, 0.4, 0.6), costs={"cost": Estimate(0.25, 0.2, 0.3)}),
+    ...     "expensive": LoggedArm(100, reward=Estimate(1.0, 0.9, 1.0), costs={"cost": Estimate(1.0, 1.0, 1.0)}),
     ... }
-    >>> allowed(arms, 0.625), allowed(arms, 2.0)
+    >>> allowed(arms, (0.625,)), allowed(arms, (2.0,))
     ((0.75, 0.625), (1.0, 1.0))
     """
     rewards = np.array([arm.reward.value for arm in arms.values()])
-    costs = np.array([arm.cost.value for arm in arms.values()])
-    return solve(rewards, costs, budget).value, float((rewards * budget / np.maximum(costs, budget)).max())
+    costs = np.array([[cost.value for cost in arm.costs.values()] for arm in arms.values()])
+    budget = np.array(rates, np.float64)
+    alone = (rewards[:, None] * budget / np.maximum(costs, budget)).min(axis=1)
+    return best_mix_value(rewards, costs, budget), float(alone.max())
+
+
+def best_mix_value(rewards: Floats, costs: Floats, budget: Floats) -> float:
+    """The value of the best mix. The solver for several resources wants costs of size 1, whatever the units of a log.
+
+    >>> best_mix_value(np.array([50.0, 0.0]), np.array([[2e6, 1e-6], [0.0, 0.0]]), np.array([1e6, 1e-6]))
+    25.0
+    """
+    if budget.size == 1:
+        return solve_several(rewards, costs, budget).value
+    prize, unit = largest_or_one(rewards), largest_or_one(costs)
+    return float(prize * solve_several(rewards / prize, costs / unit, budget / unit).value)
+
+
+def largest_or_one(values: Floats) -> Floats:
+    """The largest value, of each column if there are columns; 1 where all are 0."""
+    largest = values.max(axis=0)
+    return np.where(largest > 0.0, largest, 1.0)

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from paceline import checks
 from paceline.errors import InvalidValue
-from paceline.kernels.estimates import first_unpulled, lower, upper
+from paceline.kernels.estimates import first_unpulled, upper
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
+from paceline.kernels.lp import solve_program
 from paceline.kernels.random import decision_uniform
 from paceline.kernels.state import Decision, State
 from paceline.policies.policy import Policy, Setting, learn_nothing
@@ -21,33 +22,55 @@ class Params(NamedTuple):
 
     horizon: int
     root: float  # sqrt(a log T)
+    lows: tuple[float, ...]  # the smallest cost in each resource: 0, or -1 where pulls may refill it
 
 
 @kernel
-def remaining_rate(state: State, horizon: int) -> float:
-    """What may be spent per round from now on: (c T - S_c(t - 1)) / (T - t + 1)."""
+def remaining_rate(state: State, horizon: int, d: int) -> float:
+    """What may be spent of a resource per round from now on: (c T - S_c(t - 1)) / (T - t + 1)."""
     still_to_come = max(horizon - state.clock.t, 0)
-    return (state.headroom[0] + state.rate[0] * still_to_come) / (still_to_come + 1)
+    income = 0.0 if state.planned[d] > 0.0 else state.rate[d]  # a stock without income is all in the headroom
+    return (state.headroom[d] + income * still_to_come) / (still_to_come + 1)
 
 
 @kernel
-def optimistic_program(state: State, root: float) -> None:
+def optimistic_program(params: Params, state: State) -> None:
     """High rewards and low costs, with radius root / sqrt(n_i), into the scratch arrays."""
     arms = state.arms
     for i in range(arms.pulls.size):
-        radius = root * arms.width[i]
+        radius = params.root * arms.width[i]
         state.scratch.rewards[i] = upper(arms.reward_mean[i], radius)
-        state.scratch.costs[0, i] = lower(arms.cost_mean[i, 0], radius)
+        for d in range(len(state.resources)):
+            low = params.lows[d]
+            state.scratch.costs[d, i] = max(arms.cost_mean[i, d] - (1.0 - low) * radius, low)
 
 
 @kernel
-def draw_from_mix(state: State, rate: float) -> tuple[int, int]:
-    """Solve the linear program in the scratch arrays at ``rate`` and draw an arm of the base: (arm, other arm)."""
-    clock = state.clock
-    expensive, cheap, weight = best_mix(state.scratch.rewards, state.scratch.costs[0], rate)
-    if expensive == cheap or decision_uniform(clock.seed, clock.stream, clock.t) < weight:
-        return expensive, cheap
-    return cheap, expensive
+def draw_from_mix(params: Params, state: State, resources: tuple[int, ...]) -> Decision:
+    """Solve the program in the scratch arrays at the remaining rates and draw an arm of the base.
+
+    The tag is the other arm; with several resources, where there may be more than one, the arm itself.
+    """
+    clock, scratch = state.clock, state.scratch
+    u = decision_uniform(clock.seed, clock.stream, clock.t)
+    if len(resources) == 1:
+        rate = remaining_rate(state, params.horizon, 0)
+        expensive, cheap, weight = best_mix(scratch.rewards, scratch.costs[0], rate)
+        if expensive == cheap or u < weight:
+            return Decision(expensive, MIX, cheap)
+        return Decision(cheap, MIX, expensive)
+    rates, program = scratch.steering.needed, scratch.program
+    for d in range(len(resources)):
+        rates[d] = remaining_rate(state, params.horizon, d)
+    solve_program(scratch.rewards, scratch.costs, rates, program, resources)
+    drawn = scratch.rewards.size  # the null arm, should rounding leave a little to it
+    for r in range(len(resources) + 1):
+        if program.basis[r] <= scratch.rewards.size:
+            u -= program.amounts[r]
+            if u < 0.0:
+                drawn = program.basis[r]
+                break
+    return Decision(drawn, MIX, drawn)
 
 
 def choose(params: Params, state: State) -> Decision:
@@ -55,9 +78,8 @@ def choose(params: Params, state: State) -> Decision:
     untried = first_unpulled(state.arms)
     if untried >= 0:
         return Decision(untried, FIRST_PULL, untried)
-    optimistic_program(state, params.root)
-    arm, other = draw_from_mix(state, remaining_rate(state, params.horizon))
-    return Decision(arm, MIX, other)
+    optimistic_program(params, state)
+    return draw_from_mix(params, state, state.resources)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +98,7 @@ class WithHorizon(Policy):
         horizon = setting.rounds if self.horizon is None else self.horizon
         if horizon is None:
             raise InvalidValue(f"{self.name} must be given a horizon, such as horizon=1000000, got none")
-        return Params(horizon, math.sqrt(self.a * math.log(horizon)))
+        return Params(horizon, math.sqrt(self.a * math.log(horizon)), setting.lows)
 
 
 @dataclass(frozen=True, kw_only=True)

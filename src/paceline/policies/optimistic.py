@@ -4,6 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from paceline import checks
 from paceline.kernels.estimates import first_unpulled, variance
 from paceline.kernels.hull import best_mix
@@ -11,14 +14,18 @@ from paceline.kernels.jit import kernel
 from paceline.kernels.state import Decision, State
 from paceline.policies.pacing import REASONS, base_price, pace
 from paceline.policies.policy import Policy, Setting, learn_nothing
+from paceline.policies.steering import BaseMemory, commit_base, no_base, solve_scratch, steer_base
 
 FIRST_PULL = len(REASONS)
 
+Floats = npt.NDArray[np.float64]
 
-class Caution(NamedTuple):
+
+class Params(NamedTuple):
     """Numbers for the kernels."""
 
     caution: float
+    lows: tuple[float, ...]  # the smallest cost in each resource: 0, or -1 where pulls may refill it
 
 
 @kernel
@@ -32,7 +39,7 @@ def empirical_price(state: State) -> float:
 
 
 @kernel
-def most_promising(params: Caution, state: State, price: float) -> None:
+def most_promising(params: Params, state: State, price: float) -> None:
     """Into the scratch arrays: the point of each arm's confidence ellipse that is worth most at the price."""
     arms = state.arms
     log_t = math.log(state.clock.t)
@@ -44,17 +51,57 @@ def most_promising(params: Caution, state: State, price: float) -> None:
         reach = math.sqrt(2.0 * log_t / (pulls * joint)) if joint > 0.0 else 0.0
         unseen = params.caution * log_t / pulls
         state.scratch.rewards[i] = min(arms.reward_mean[i] + reach * reward_spread + unseen, 1.0)
-        state.scratch.costs[0, i] = max(arms.cost_mean[i, 0] - reach * price * cost_spread - unseen, 0.0)
+        state.scratch.costs[0, i] = max(arms.cost_mean[i, 0] - reach * price * cost_spread - unseen, params.lows[0])
 
 
-def choose(params: Caution, state: State) -> Decision:
-    """Each arm once, then the best base of the most promising points; its expensive arm when the headroom allows."""
+@kernel
+def fill_means(state: State) -> None:
+    """The empirical means into the scratch arrays."""
+    for i in range(state.arms.pulls.size):
+        state.scratch.rewards[i] = state.arms.reward_mean[i]
+        for d in range(len(state.resources)):
+            state.scratch.costs[d, i] = state.arms.cost_mean[i, d]
+
+
+@kernel
+def most_promising_of_several(params: Params, state: State) -> None:
+    """`most_promising` for several resources, at the prices of the program that was solved last."""
+    arms, prices, scratch = state.arms, state.scratch.program.prices, state.scratch
+    log_t = math.log(state.clock.t)
+    for i in range(arms.pulls.size):
+        pulls = arms.pulls[i]
+        reward_spread = variance(arms.reward_squares[i], arms.reward_mean[i], pulls)
+        joint = reward_spread
+        for d in range(len(state.resources)):
+            joint += prices[d] * prices[d] * variance(arms.cost_squares[i, d], arms.cost_mean[i, d], pulls)
+        reach = math.sqrt(2.0 * log_t / (pulls * joint)) if joint > 0.0 else 0.0
+        unseen = params.caution * log_t / pulls
+        scratch.rewards[i] = min(arms.reward_mean[i] + reach * reward_spread + unseen, 1.0)
+        for d in range(len(state.resources)):
+            cost_spread = variance(arms.cost_squares[i, d], arms.cost_mean[i, d], pulls)
+            lowest = arms.cost_mean[i, d] - reach * prices[d] * cost_spread - unseen
+            scratch.costs[d, i] = max(lowest, params.lows[d])
+
+
+@kernel
+def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Decision:
+    """`choose`; the number of resources is a constant for the compiler, which drops the other branch."""
     untried = first_unpulled(state.arms)
     if untried >= 0:
         return Decision(untried, FIRST_PULL, untried)
-    most_promising(params, state, empirical_price(state))
-    expensive, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs[0], state.rate[0])
-    return pace(state, expensive, cheap)
+    if len(resources) == 1:
+        most_promising(params, state, empirical_price(state))
+        expensive, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs[0], state.rate[0])
+        return pace(state, expensive, cheap)
+    fill_means(state)
+    solve_scratch(state, state.memory.in_base, state.rate)
+    most_promising_of_several(params, state)
+    return steer_base(state, state.arms, state.memory.credit, state.memory.in_base)
+
+
+def choose(params: Params, state: State) -> Decision:
+    """Each arm once, then the best base of the most promising points, paced by the headroom."""
+    return choose_for(params, state, state.resources)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,10 +137,14 @@ class OptimisticPacer(Policy):
     allocates, tag_is_arm = False, True
     reasons = (*REASONS, "first pull of an arm")
     choose = staticmethod(choose)
+    commit = staticmethod(commit_base)
     learn = staticmethod(learn_nothing)
 
     def __post_init__(self) -> None:
         checks.real("caution of optimistic", self.caution, 0)
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
-        return Caution(float(self.caution))
+        return Params(float(self.caution), setting.lows)
+
+    def new_memory(self, arms: int, resources: int) -> BaseMemory:
+        return no_base(arms, resources)

@@ -4,27 +4,52 @@ import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from paceline.errors import InvalidValue
-from paceline.kernels.state import Decision, State
-from paceline.policies.policy import Policy, Setting, learn_nothing
+import numpy as np
+import numpy.typing as npt
 
-PACED = 1
+from paceline.errors import InvalidValue
+from paceline.kernels.estimates import Estimates
+from paceline.kernels.jit import kernel
+from paceline.kernels.state import Decision, State
+from paceline.policies.pacing import PACED, REASONS
+from paceline.policies.policy import Policy, Setting, learn_nothing
+from paceline.policies.steering import BaseMemory, commit_base, no_base, steer_base
+from paceline.problems.problem import Problem
+
+Floats = npt.NDArray[np.float64]
+
+CERTAIN = 1 << 40  # pulls after which nothing is left to learn
 
 
 class Params(NamedTuple):
-    """The optimal base, and the headroom that the expensive arm must find:  reserve + buffer log t."""
+    """The truth. With one resource: the optimal base, and the headroom that its expensive arm needs."""
 
     expensive: int
     cheap: int
-    reserve: float
+    reserve: float  # reserve + buffer log t
     buffer: float
+    truth: Estimates  # what would be known after very many pulls
+
+
+@kernel
+def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Decision:
+    """`choose`; the number of resources is a constant for the compiler, which drops the other branch."""
+    if len(resources) == 1:
+        needed = max(params.reserve + params.buffer * math.log(state.clock.t), state.planned[0])
+        if state.headroom[0] >= needed:
+            return Decision(params.expensive, PACED, params.cheap)
+        return Decision(params.cheap, PACED, params.expensive)
+    truth, scratch = params.truth, state.scratch
+    for i in range(truth.pulls.size):
+        scratch.rewards[i] = truth.reward_mean[i]
+        for d in range(len(resources)):
+            scratch.costs[d, i] = truth.cost_mean[i, d]
+    return steer_base(state, truth, state.memory.credit, state.memory.in_base)
 
 
 def choose(params: Params, state: State) -> Decision:
-    """The expensive arm when the headroom leaves the buffer untouched, else the cheap arm."""
-    if state.headroom[0] >= params.reserve + params.buffer * math.log(state.clock.t):
-        return Decision(params.expensive, PACED, params.cheap)
-    return Decision(params.cheap, PACED, params.expensive)
+    """The arm of the optimal base that the headroom lets be pulled."""
+    return choose_for(params, state, state.resources)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,11 +57,13 @@ class Oracle(Policy):
     """Pull the expensive arm j of the optimal base when  h(t) >= 2 - c + B log t,  else the cheap arm k.
 
     (Where largest costs m below 1 are known, 2 is m_j + m_k.) A pull of j leaves at least  1 + B log t  whatever it
-    costs. From there on k is pulled, and the
-    headroom climbs by  c - rho_k  a round on average, with the variance v_k of the cost of k. The chance that it
-    falls by x on the way is about  exp(-2 x (c - rho_k) / v_k)  (the Lundberg exponent of a random walk), so  B = v_k
-    / (2 (c - rho_k))  makes a guard skip in round t about 1/t likely: O(log T) rounds lost to skips and O(log T)
-    budget unspent. With the null arm as k there is nothing to fear: j is pulled whenever the guard allows it.
+    costs. From there on k is pulled, and the headroom climbs by  c - rho_k  a round on average, with the variance v_k
+    of the cost of k. The chance that it falls by x on the way is about  exp(-2 x (c - rho_k) / v_k)  (the Lundberg
+    exponent of a random walk), so  B = v_k / (2 (c - rho_k))  makes a guard skip in round t about 1/t likely: O(log T)
+    rounds lost to skips and O(log T) budget unspent. With the null arm as k there is nothing to fear: j is pulled
+    whenever the guard allows it.
+
+    With several resources it steers the optimal base as the Thompson pacer steers the drawn one.
 
     It is the ceiling of a comparison, not a policy for use: it is told the truth that the others must learn.
 
@@ -46,22 +73,42 @@ class Oracle(Policy):
 
     name = "oracle"
     allocates, tag_is_arm = False, True
-    reasons = ("headroom below the largest cost", "base, pacing")
+    reasons = REASONS
     choose = staticmethod(choose)
+    commit = staticmethod(commit_base)
     learn = staticmethod(learn_nothing)
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
         problem = setting.problem
         if problem is None:
             raise InvalidValue("oracle must be given the true problem; it cannot run live, got none")
-        base = problem.optimum.base
-        expensive, cheap = base[0], base[-1]
-        largest = (*problem.max_costs, 0.0)
+        truth = known_truth(problem)
+        best = problem.optimum_over(setting.rounds or 1)
+        expensive, cheap = best.base[0], best.base[-1]
+        largest = (*problem.most[0], 0.0)
         reserve, buffer = largest[expensive], 0.0
         if expensive != cheap and cheap < problem.arms:
-            cost = problem.costs[cheap]
-            reserve, buffer = (
-                largest[expensive] + largest[cheap] - problem.budget,
-                cost.variance / (2.0 * (problem.budget - cost.mean)),
-            )
-        return Params(expensive, cheap, reserve, buffer)
+            cost, rate = problem.consumptions[0][cheap], problem.rates[0]
+            reserve = largest[expensive] + largest[cheap] - rate
+            buffer = cost.variance / (2.0 * (rate - cost.mean)) if rate > cost.mean else 0.0
+        return Params(expensive, cheap, reserve, buffer, truth)
+
+    def new_memory(self, arms: int, resources: int) -> BaseMemory:
+        return no_base(arms, resources)
+
+
+def known_truth(problem: Problem) -> Estimates:
+    """The estimates after so many pulls that they are the truth."""
+    rewards, costs = problem.reward_means, problem.consumption_means
+    variances = np.array([[cost.variance for cost in side] for side in problem.consumptions]).T
+    pulls = np.full(problem.arms, CERTAIN, np.int64)
+    return Estimates(
+        pulls=pulls,
+        reward_sum=rewards * CERTAIN,
+        reward_squares=rewards * CERTAIN,
+        reward_mean=rewards,
+        width=1.0 / np.sqrt(pulls),
+        cost_sum=costs * CERTAIN,
+        cost_squares=np.ascontiguousarray((variances + costs**2) * CERTAIN),
+        cost_mean=costs,
+    )

@@ -47,9 +47,9 @@ class Setting:
         return len(self.rates)
 
     @property
-    def rate(self) -> float:
-        """The rate of a policy for one resource."""
-        return self.rates[0]
+    def lows(self) -> tuple[float, ...]:
+        """The smallest possible cost in each resource: 0, or -1 where pulls may refill it."""
+        return tuple(-1.0 if refill else 0.0 for refill in self.refills) or (0.0,) * self.resources
 
 
 class Policy:

@@ -9,13 +9,12 @@ import numpy.typing as npt
 from paceline.kernels.estimates import lower, upper
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
+from paceline.kernels.lp import solve_program
 from paceline.kernels.state import Decision, State
-from paceline.policies.one_phase import Params, WithHorizon, draw_from_mix, optimistic_program, remaining_rate
+from paceline.policies.one_phase import Params, WithHorizon, draw_from_mix, optimistic_program
 
-ROUND_ROBIN, MIX = 1, 2
-RESOURCES = 2  # cost and time
-NO_RESOURCE, COST, TIME = range(3)
-NO_ARM = -1
+ROUND_ROBIN = 1
+NO_ARM = NO_RESOURCE = -1
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,13 +38,26 @@ class Memory(NamedTuple):
 
 
 @kernel
-def value_in_scratch(state: State) -> float:
+def value_in_scratch(state: State, resources: tuple[int, ...]) -> float:
     """The value at rate c of the program in the scratch arrays."""
     rewards = state.scratch.rewards
+    if len(resources) > 1:
+        program = state.scratch.program
+        solve_program(rewards, state.scratch.costs, state.rate, program, resources)
+        value = program.prices[len(resources)]
+        for d in range(len(resources)):
+            value += program.prices[d] * state.rate[d]
+        return value
     expensive, cheap, weight = best_mix(rewards, state.scratch.costs[0], state.rate[0])
     expensive_reward = rewards[expensive] if expensive < rewards.size else 0.0
     cheap_reward = rewards[cheap] if cheap < rewards.size else 0.0
     return weight * expensive_reward + (1.0 - weight) * cheap_reward
+
+
+@kernel
+def highest_cost(params: Params, state: State, arm: int, d: int) -> float:
+    """UCB of a mean cost."""
+    return upper(state.arms.cost_mean[arm, d], (1.0 - params.lows[d]) * params.root * state.arms.width[arm])
 
 
 @kernel
@@ -55,32 +67,32 @@ def lowest_value(params: Params, state: State) -> float:
     for i in range(arms.pulls.size):
         radius = params.root * arms.width[i]
         state.scratch.rewards[i] = lower(arms.reward_mean[i], radius)
-        state.scratch.costs[0, i] = upper(arms.cost_mean[i, 0], radius)
-    return value_in_scratch(state)
+        for d in range(len(state.resources)):
+            state.scratch.costs[d, i] = highest_cost(params, state, i, d)
+    return value_in_scratch(state, state.resources)
 
 
 @kernel
 def highest_value(params: Params, state: State, without: int, leftover: int) -> float:
-    """UCB of the optimum without an arm, or with the leftover of a resource taken off.
+    """UCB of the optimum without an arm, or with the leftover of a resource taken off; time is number D.
 
     A leftover  b - C.pi  (c - rho.pi of cost, 1 - sum of pi of time) is taken off the objective by adding C to the
     rewards and subtracting b from the value.
     """
-    arms = state.arms
-    optimistic_program(state, params.root)
-    rewards = state.scratch.rewards
+    optimistic_program(params, state)
+    rewards, time = state.scratch.rewards, len(state.resources)
     taken_off = 0.0
-    if leftover == COST:
+    if 0 <= leftover < time:
         for i in range(rewards.size):
-            rewards[i] += upper(arms.cost_mean[i, 0], params.root * arms.width[i])
-        taken_off = state.rate[0]
-    elif leftover == TIME:
+            rewards[i] += highest_cost(params, state, i, leftover)
+        taken_off = state.rate[leftover]
+    elif leftover == time:
         for i in range(rewards.size):
             rewards[i] += 1.0
         taken_off = 1.0
     if without != NO_ARM:
         rewards[without] = -1.0  # never better than the null arm
-    return value_in_scratch(state) - taken_off
+    return value_in_scratch(state, state.resources) - taken_off
 
 
 def choose(params: Params, state: State) -> Decision:
@@ -89,12 +101,11 @@ def choose(params: Params, state: State) -> Decision:
     if state.record.identified_at == 0:
         arm = state.record.next_arm % in_base.size
         return Decision(arm, ROUND_ROBIN, arm)
-    optimistic_program(state, params.root)
+    optimistic_program(params, state)
     for i in range(in_base.size):
         if not in_base[i]:
             state.scratch.rewards[i] = -1.0
-    arm, other = draw_from_mix(state, remaining_rate(state, params.horizon))
-    return Decision(arm, MIX, other)
+    return draw_from_mix(params, state, state.resources)
 
 
 def learn(params: Params, state: State, decision: Decision, reward: float, cost: Floats) -> None:
@@ -114,10 +125,11 @@ def learn(params: Params, state: State, decision: Decision, reward: float, cost:
             in_base[i] = True
         if in_base[i]:
             record.identified += 1
-    for resource in (COST, TIME):
+    time = len(state.resources)
+    for resource in range(time + 1):
         if highest_value(params, state, NO_ARM, resource) < bar:
             record.identified += 1
-    if record.identified >= RESOURCES:
+    if record.identified >= time + 1:
         record.identified_at = state.clock.t
 
 
@@ -127,7 +139,7 @@ class PrimalDual(WithHorizon):
 
     Phase 1, at the end of each sweep, with radius sqrt(a log T / n_i): arm i belongs to the base (set I) when UCB(OPT
     without i) < LCB(OPT); a resource j of cost and time is not binding (set J') when UCB(OPT with the leftover of j
-    taken off) < LCB(OPT). LCB(OPT) has low rewards and high costs, UCB the reverse. It ends when |I| + |J'| = 2.
+    taken off) < LCB(OPT). LCB(OPT) has low rewards and high costs, UCB the reverse. It ends when |I| + |J'| = D + 1, which is 2 with one resource.
     Phase 2 is One Phase restricted to I.
 
     Reference: Li, Sun, Ye, "The symmetry between arms and knapsacks" (ICML 2021), the two-phase algorithm; behind the

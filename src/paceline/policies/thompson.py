@@ -17,6 +17,7 @@ from paceline.kernels.random import DECISION, block, half_uniforms
 from paceline.kernels.state import Decision, State
 from paceline.policies.pacing import REASONS, pace
 from paceline.policies.policy import Policy, Setting
+from paceline.policies.steering import commit_base, no_base, steer_base
 
 NORMALS, COINS, ONE = np.uint64(0), np.uint64(1), np.uint64(1)
 ALIKE = 0.02  # dispersion below which outcomes count as all alike
@@ -29,12 +30,16 @@ class Params(NamedTuple):
 
     prior: float
     every_arm: bool
+    lows: tuple[float, ...]  # the smallest cost in each resource: 0, or -1 where pulls may refill it
 
 
 class Memory(NamedTuple):
     """Beliefs about the mean reward of each arm (row 0) and its mean costs: centre, width and skew."""
 
     beliefs: Floats  # (K, 1 + D, 3)
+    credit: Floats  # (K,) and so on: see steering.py; not used with one resource
+    in_base: npt.NDArray[np.bool_]
+    prices: Floats
 
 
 @kernel
@@ -60,16 +65,73 @@ def draw_beliefs(params: Params, state: State) -> None:
         if params.every_arm or coins & ONE:
             u, v = half_uniforms(first)
             reward, cost = belief_quantile(beliefs, i, 0, normal(u)), belief_quantile(beliefs, i, 1, normal(v))
-        state.scratch.rewards[i], state.scratch.costs[0, i] = reward, cost
+        state.scratch.rewards[i] = reward
+        state.scratch.costs[0, i] = params.lows[0] + (1.0 - params.lows[0]) * cost
         first, second, third = second, third, fourth
         coins = coins >> ONE
 
 
+@kernel
+def draw_scores(params: Params, state: State) -> None:
+    """Means for several resources into the scratch arrays, from ONE normal per arm.
+
+    At prices lam the score of an arm is  mu - lam.rho.  The likeliest way for it to move by z of its deviations moves
+    each mean by its share of the variance:  g_0 = w_0 / s  for the reward,  g_i = -lam_i w_i / s  for cost i,  with
+    s^2 = w_0^2 + sum (lam_i w_i)^2;  the mean becomes  centre + w g z + skew g^2 (z^2 - 1).
+    """
+    clock, beliefs, prices, scratch = state.clock, state.memory.beliefs, state.memory.prices, state.scratch
+    coins, words = np.uint64(0), (np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0))
+    u, v = 0.5, 0.5
+    for i in range(state.arms.pulls.size):
+        if i % 64 == 0:
+            coins, _, _, _ = block(clock.seed, clock.stream, np.uint64(clock.t), np.uint64(i), DECISION, COINS)
+        if i % 8 == 0:
+            words = block(clock.seed, clock.stream, np.uint64(clock.t), np.uint64(i), DECISION, NORMALS)
+        if i % 2 == 0:
+            u, v = half_uniforms(words[0])
+            words = (words[1], words[2], words[3], words[0])
+        else:
+            u = v
+        z, total = 0.0, 0.0
+        if params.every_arm or coins & ONE:
+            z = normal(u)
+            total = beliefs[i, 0, 1] * beliefs[i, 0, 1]
+            for d in range(len(state.resources)):
+                weight = prices[d] * (1.0 - params.lows[d]) * beliefs[i, 1 + d, 1]
+                total += weight * weight
+            total = math.sqrt(total)
+        share = beliefs[i, 0, 1] / total if total > 0.0 else 0.0
+        scratch.rewards[i] = moved(beliefs, i, 0, share, z)
+        for d in range(len(state.resources)):
+            span = 1.0 - params.lows[d]
+            share = -prices[d] * span * beliefs[i, 1 + d, 1] / total if total > 0.0 else 0.0
+            scratch.costs[d, i] = params.lows[d] + span * moved(beliefs, i, 1 + d, share, z)
+        coins = coins >> ONE
+
+
+@kernel
+def moved(beliefs: Floats, arm: int, side: int, share: float, z: float) -> float:
+    """The mean that a belief gives when the score of the arm moves by z and the mean takes part with its share."""
+    step = share * z
+    value = beliefs[arm, side, 0] + beliefs[arm, side, 1] * step
+    value += beliefs[arm, side, 2] * (step * step - share * share)
+    return float(min(max(value, 0.0), 1.0))
+
+
+@kernel
+def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Decision:
+    """`choose`; the number of resources is a constant for the compiler, which drops the other branch."""
+    if len(resources) == 1:
+        draw_beliefs(params, state)
+        expensive, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs[0], state.rate[0])
+        return pace(state, expensive, cheap)
+    draw_scores(params, state)
+    return steer_base(state, state.arms, state.memory.credit, state.memory.in_base)
+
+
 def choose(params: Params, state: State) -> Decision:
-    """The best base for means drawn from the beliefs; its expensive arm when the headroom allows."""
-    draw_beliefs(params, state)
-    expensive, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs[0], state.rate[0])
-    return pace(state, expensive, cheap)
+    """The best base for means drawn from the beliefs, paced by the headroom."""
+    return choose_for(params, state, state.resources)
 
 
 @kernel
@@ -94,7 +156,11 @@ def learn(params: Params, state: State, decision: Decision, reward: float, cost:
         pulls = arms.pulls[arm]
         believe(params, beliefs[arm, 0], arms.reward_sum[arm], arms.reward_squares[arm], pulls)
         for d in range(len(state.resources)):
-            believe(params, beliefs[arm, 1 + d], arms.cost_sum[arm, d], arms.cost_squares[arm, d], pulls)
+            total, squares = arms.cost_sum[arm, d], arms.cost_squares[arm, d]
+            if params.lows[d] < 0.0:  # beliefs are about (cost + 1) / 2, which is in [0, 1]
+                squares = 0.25 * (squares + 2.0 * total + pulls)
+                total = 0.5 * (total + pulls)
+            believe(params, beliefs[arm, 1 + d], total, squares, pulls)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +198,7 @@ class ThompsonPacer(Policy):
     allocates, tag_is_arm = False, True
     reasons = REASONS
     choose = staticmethod(choose)
+    commit = staticmethod(commit_base)
     learn = staticmethod(learn)
 
     def __post_init__(self) -> None:
@@ -140,7 +207,7 @@ class ThompsonPacer(Policy):
             raise InvalidValue(f"every_arm of thompson must be true or false, got {self.every_arm!r}")
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
-        return Params(float(self.prior), self.every_arm)
+        return Params(float(self.prior), self.every_arm, setting.lows)
 
     def new_memory(self, arms: int, resources: int) -> Memory:
-        return Memory(np.tile([0.5, 1.0, 0.0], (arms, 1 + resources, 1)))
+        return Memory(np.tile([0.5, 1.0, 0.0], (arms, 1 + resources, 1)), *no_base(arms, resources))

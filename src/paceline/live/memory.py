@@ -1,0 +1,63 @@
+"""What a policy remembers of its arms, while arms come and go.
+
+A policy's memory is a NamedTuple of arrays (`Policy.new_memory`). Along an axis that is as long as there are arms, or
+one longer for the null arm, an entry belongs to an arm and follows it. Which axes these are is found by asking for the
+memory of one arm more: they grow.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from paceline.errors import InvalidPolicy
+from paceline.policies.policy import Policy
+
+Axes = tuple[tuple[int | None, ...], ...]  # for each array and axis: entries beyond those of the arms; None if no arms'
+
+FEW = 3  # arms, to try a policy with
+
+
+def find_arm_axes(policy: Policy, resources: int) -> Axes:
+    """The axes of each array of a policy's memory that go along the arms."""
+    fewer, more = policy.new_memory(FEW, resources), policy.new_memory(FEW + 1, resources)
+    axes = []
+    for name, before, after in zip(fewer._fields, fewer, more, strict=True):
+        if before.ndim != after.ndim or any(size not in (FEW, FEW + 1) for size in grown_sizes(before, after)):
+            raise InvalidPolicy(
+                f"{type(policy).__name__}.new_memory must have axes as long as there are arms, one longer, or of a "
+                f"length of their own, got {name} of shape {before.shape} for {FEW} arms and {after.shape} for one more"
+            )
+        axes.append(
+            tuple(size - FEW if grown > size else None for size, grown in zip(before.shape, after.shape, strict=True))
+        )
+    return tuple(axes)
+
+
+def grown_sizes(before: Any, after: Any) -> list[int]:
+    """The lengths of the axes that are not what they were, or -1 for one that did not grow by one."""
+    pairs = zip(before.shape, after.shape, strict=True)
+    return [size if grown == size + 1 else -1 for size, grown in pairs if grown != size]
+
+
+def take_arms(memory: Any, axes: Axes, arms: Sequence[int]) -> Any:
+    """The memory of some arms alone, copied; compiled code takes for granted that it lies in C order."""
+    pairs = zip(memory, axes, strict=True)
+    return type(memory)(*(np.ascontiguousarray(array[entries_of(array, kinds, arms)]) for array, kinds in pairs))
+
+
+def put_arms(memory: Any, axes: Axes, arms: Sequence[int], part: Any) -> None:
+    """Put what `take_arms` took, or the memory of so many arms, back to the places of these arms."""
+    for array, kinds, entries in zip(memory, axes, part, strict=True):
+        array[entries_of(array, kinds, arms)] = entries
+
+
+def entries_of(array: Any, kinds: tuple[int | None, ...], arms: Sequence[int]) -> Any:
+    """An index of the entries of some arms, and of the null arm, along the axes that are the arms'."""
+    places = []
+    for size, beyond in zip(array.shape, kinds, strict=True):
+        if beyond is None:
+            places.append(range(size))
+        else:
+            places.append([*arms, *range(size - beyond, size)])
+    return np.ix_(*(np.array(place, np.intp) for place in places))

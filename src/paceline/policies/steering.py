@@ -1,0 +1,94 @@
+"""Steering a base of several resources: what the policies of our own do with the means in the scratch arrays.
+
+With one resource a base has two arms and pacing.py says which is due. With several, the linear program is solved for
+the means that a policy has put into the scratch arrays, the headroom that each resource should have follows from the
+base, and the arm is pulled whose share has waited most (kernels/lp.py, kernels/steering.py).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.kernels.estimates import Estimates
+from paceline.kernels.jit import kernel
+from paceline.kernels.lp import solve_program, worth
+from paceline.kernels.state import Decision, State
+from paceline.kernels.steering import apply_credit, needed_headroom, steer
+from paceline.policies.pacing import PACED, SINGLE, STAND_IN, affords
+
+Floats = npt.NDArray[np.float64]
+
+
+class BaseMemory(NamedTuple):
+    """What is kept of the bases so far; not used with one resource."""
+
+    credit: Floats  # (K,), shares of past rounds minus pulls
+    in_base: npt.NDArray[np.bool_]  # (K,), the arms of the last base
+    prices: Floats  # (D,), its prices
+
+
+@kernel
+def solve_scratch(state: State, in_base: npt.NDArray[np.bool_], rates: Floats) -> None:
+    """Solve the program in the scratch arrays; arms that were in the last base are tried first."""
+    scratch = state.scratch
+    last, listed = scratch.program.last, 0
+    for r in range(last.size):
+        last[r] = in_base.size
+    for arm in range(in_base.size):
+        if in_base[arm] and listed < last.size:
+            last[listed] = arm
+            listed += 1
+    solve_program(scratch.rewards, scratch.costs, rates, scratch.program, state.resources)
+
+
+@kernel
+def steer_base(state: State, known: Estimates, credit: Floats, in_base: npt.NDArray[np.bool_]) -> Decision:
+    """The arm that is due under the best base for the means in the scratch arrays; the tag is that arm.
+
+    ``known`` is where the variances of costs come from. Where the headroom does not cover the arm that is due, the best
+    of the arms that it covers stands in, if it is worth its costs at the prices of the base.
+    """
+    scratch, steering, resources = state.scratch, state.scratch.steering, state.resources
+    program = scratch.program
+    solve_scratch(state, in_base, state.rate)
+    needed_headroom(program, scratch.costs, state.rate, state.largest, known, state.clock.t, steering.needed, resources)
+    for d in range(len(resources)):
+        steering.needed[d] = max(steering.needed[d], state.planned[d])
+    arm = steer(program, state.headroom, state.largest, credit, steering, resources)
+    if arm == in_base.size or affords(state, arm):
+        return Decision(arm, PACED if steering.shares[arm % in_base.size] < 1.0 else SINGLE, arm)
+    best, best_value = in_base.size, 0.0
+    for i in range(in_base.size):
+        value = worth(scratch.rewards, scratch.costs, program.prices, i, resources)
+        if value > best_value and affords(state, i):
+            best, best_value = i, value
+    return Decision(best, STAND_IN, arm)
+
+
+@kernel
+def remember_base(state: State, decision: Decision, resources: tuple[int, ...]) -> None:
+    """Book the shares of a round that has begun, and keep the base and its prices for the next one."""
+    if len(resources) == 1 or not SINGLE <= decision.reason <= STAND_IN:
+        return
+    memory, program = state.memory, state.scratch.program
+    arms = memory.in_base.size
+    if decision.reason != STAND_IN:
+        apply_credit(memory.credit, state.scratch.steering.shares, program.basis, decision.arm)
+    for arm in range(arms):
+        memory.in_base[arm] = False
+    for r in range(program.basis.size):
+        if program.basis[r] < arms:
+            memory.in_base[program.basis[r]] = True
+    for d in range(len(resources)):
+        memory.prices[d] = program.prices[d]
+
+
+def commit_base(params: Any, state: State, decision: Decision) -> None:
+    """The ``commit`` of a policy that steers by `steer_base`: with one resource there is nothing to keep."""
+    remember_base(state, decision, state.resources)
+
+
+def no_base(arms: int, resources: int) -> BaseMemory:
+    """Before the first round."""
+    return BaseMemory(np.zeros(arms), np.zeros(arms, np.bool_), np.zeros(resources))
