@@ -11,7 +11,7 @@ from paceline import statistics
 from paceline.experiments.arena import Arena, compare
 from paceline.experiments.scores import final_regret, standard_errors_above
 from paceline.simulation.results import Run
-from paceline.simulation.totals import Totals
+from paceline.simulation.totals import NOTHING, Totals
 
 SMALL = {"problems": 3, "rounds": 600, "trials": 3, "seed": 4}
 THREE = ["suak", "uniform", "oracle"]
@@ -39,11 +39,17 @@ def handmade(regret: dict[str, list[list[float]]], min_headroom: float = 0.5) ->
             pulls[:, -1, 1] = 2 * ends
             curve = np.zeros((ends.size, 2))
             counts = curve.astype(np.int64)
-            memory = np.zeros((ends.size, 2), pl.Uniform.memory)
-            lowest = np.full(ends.size, min_headroom)
-            runs[label] = Run(
-                label, label, problem, rounds, Totals(curve, curve, counts, counts, pulls, memory, lowest)
+            totals = Totals(
+                earned=curve,
+                spent=curve,
+                lost=curve,
+                skips=counts,
+                idle=counts,
+                pulls=pulls,
+                memory=np.zeros((ends.size, 2), NOTHING),
+                min_headroom=np.full(ends.size, min_headroom),
             )
+            runs[label] = Run(label, label, problem, rounds, totals)
         results.append(pl.Results(problem, 0, rounds, runs))
     return Arena("handmade", tuple(results))
 

@@ -7,8 +7,8 @@ import numpy as np
 import play
 import pytest
 
+from paceline.kernels.state import GUARD
 from paceline.policies.one_phase import OnePhase
-from paceline.policies.policy import GUARD
 from paceline.policies.primal_dual import MIX, ROUND_ROBIN, PrimalDual
 from paceline.policies.ucb_simplex import UCBSimplex
 from paceline.problems.distributions import Bernoulli, Beta
@@ -59,7 +59,7 @@ IDENTIFIABLE = {
 def last_round_of_phase_1(name):
     game = play.begin(PrimalDual(), IDENTIFIABLE[name][0], horizon=LONG)
     play.simulate(game, LONG)
-    return int(game.state.memory.identified_at)
+    return int(game.state.record.identified_at)
 
 
 def played_until(name, round_number):
@@ -72,7 +72,7 @@ def told_by_linprog(game):
     """What the estimates of a game allow to tell: the arms of the base and the resources that do not bind."""
     arms, strength = game.state.arms, 3.0 * np.log(LONG)
     return naive.identified_by_primal_dual(
-        arms.reward_mean, arms.cost_mean, arms.pulls, game.state.clock.budget, strength
+        arms.reward_mean, arms.cost_mean[:, 0], arms.pulls, game.state.rate[0], strength
     )
 
 
@@ -82,7 +82,7 @@ def test_phase_1_ends_with_the_optimal_base(name):
     assert {arm for arm in problem.optimum.base if arm < problem.arms} == base
     assert 0 < last_round_of_phase_1(name) < LONG
     game = played_until(name, last_round_of_phase_1(name))
-    assert set(np.flatnonzero(game.state.table)) == base
+    assert set(np.flatnonzero(game.state.memory.in_base)) == base
     assert told_by_linprog(game) == (base, resources)
 
 
@@ -90,7 +90,7 @@ def test_phase_1_ends_with_the_optimal_base(name):
 def test_phase_1_goes_on_while_the_base_is_in_doubt(name):
     problem, _, _ = IDENTIFIABLE[name]
     game = played_until(name, last_round_of_phase_1(name) - 4 * problem.arms)
-    while game.state.memory.next_arm != 0:  # what can be told is looked at after the last arm of a sweep
+    while game.state.record.next_arm != 0:  # what can be told is looked at after the last arm of a sweep
         play.one_round(game)
     assert np.ptp(game.state.arms.pulls) == 0
     arms, resources = told_by_linprog(game)
@@ -102,15 +102,15 @@ def test_phase_2_pulls_the_base_alone(name):
     problem, base, _ = IDENTIFIABLE[name]
     log = play.ask_and_tell(played_until(name, last_round_of_phase_1(name)), 5000)
     assert {arm for arm in log.arm if 0 <= arm < problem.arms} == base
-    assert set(log.event) <= {GUARD, MIX}
+    assert set(log.reason) <= {GUARD, MIX}
 
 
 @pytest.mark.parametrize("problem", [play.THREE_ARMS, play.EIGHT_ARMS], ids=["3 arms", "8 arms"])
 def test_phase_1_is_round_robin_on_the_problems_of_the_paper(problem):
     game = play.begin(PrimalDual(), problem, horizon=2_500_000)
     log = play.ask_and_tell(game, 3000)
-    pulled = log.arm[log.event == ROUND_ROBIN]
+    pulled = log.arm[log.reason == ROUND_ROBIN]
     assert pulled.tolist() == (np.arange(pulled.size) % problem.arms).tolist()
     play.simulate(game, 500_000)
-    assert game.state.memory.identified_at == 0
+    assert game.state.record.identified_at == 0
     assert np.ptp(game.state.arms.pulls) <= 1

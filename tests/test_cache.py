@@ -19,21 +19,23 @@ PLAY = """
 import importlib, json, sys
 from pathlib import Path
 import paceline
-from paceline.engine import engine_for
-from paceline.worlds.stationary import world_of
+from paceline.engine import simulator_for
+from paceline.kernels.state import state_in
+from paceline.worlds.stationary import StationaryWorld
 from paceline.policies.policy import Setting
 from paceline.problems.problem import Problem
 
 module, name = sys.argv[1:]
 policy = getattr(importlib.import_module(module), name)()
 problem = Problem.beta([0.3, 0.9], [0.2, 0.6], budget=0.5)
-setting = Setting(arms=2, budget=0.5, rounds=500, problem=problem)
-state = policy.new_state(setting, 1, 0)
-simulate = engine_for(type(policy)).simulate
-simulate(policy.params(setting), state, world_of(problem), 500)
+setting = Setting(arms=2, rates=(0.5,), rounds=500, problem=problem)
+storage = policy.new_storage(setting, 1, 0)
+simulate = simulator_for(type(policy), StationaryWorld)
+simulate(policy.params(setting), storage, StationaryWorld(problem).data, 500)
+arms = state_in(storage).arms
 print(json.dumps({
     "package": str(Path(paceline.__file__).parent),
-    "numbers": [*state.arms.pulls.tolist(), *state.arms.reward_sum, *state.arms.cost_sum],
+    "numbers": [*arms.pulls.tolist(), *arms.reward_sum, *arms.cost_sum.ravel(), float(storage.tally[0].earned)],
     "from cache": sum(simulate.stats.cache_hits.values()),
     "compiled": sum(simulate.stats.cache_misses.values()),
 }))
@@ -54,6 +56,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from my_helper import pick
+from paceline.kernels.state import Decision
 from paceline.policies.policy import Policy, learn_nothing
 
 
@@ -63,7 +66,7 @@ class Params(NamedTuple):
 
 def choose(params, state):
     arm = pick(params) + 0
-    return arm, 1, arm
+    return Decision(arm, 1, arm)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +74,7 @@ class Mine(Policy):
     favourite: int = 0
 
     name = "mine"
-    events = ("headroom below the largest cost", "my favourite")
+    reasons = ("headroom below the largest cost", "my favourite")
     choose = staticmethod(choose)
     learn = staticmethod(learn_nothing)
 
@@ -136,9 +139,10 @@ def test_an_unchanged_second_run_compiles_nothing(site, cache):
 
 
 EDITS = [
-    ("estimates.py", "arms.reward_sum[arm] += reward", "arms.reward_sum[arm] += 0.5 * reward"),
-    ("draw.py", "HALF_STEP = 2.0**-53", "HALF_STEP = 2.0**-54"),
+    ("kernels/estimates.py", "arms.reward_sum[arm] += reward", "arms.reward_sum[arm] += 0.5 * reward"),
+    ("kernels/random.py", "HALF_STEP = 2.0**-53", "HALF_STEP = 2.0**-54"),
     ("policies/uniform.py", "arm = int(", "arm = 1 - int("),
+    ("engine.py", "books.tally.earned += reward", "books.tally.earned += 0.5 * reward"),
 ]
 
 
@@ -162,7 +166,8 @@ def test_works_without_a_folder_to_write_to(site, tmp_path):
     game = play.begin(Uniform(), Problem.beta([0.3, 0.9], [0.2, 0.6], budget=0.5), seed=1, stream=0)
     play.simulate(game, 500)
     arms = game.state.arms
-    assert nowhere["numbers"] == [*arms.pulls, *arms.reward_sum, *arms.cost_sum]
+    numbers = [*arms.pulls, *arms.reward_sum, *arms.cost_sum.ravel(), game.books.tally.earned]
+    assert nowhere["numbers"] == numbers
 
 
 @pytest.fixture
@@ -191,3 +196,79 @@ def test_an_edit_of_a_policy_of_the_user_is_noticed(users_site, cache, file, lin
     assert pulls(before)[1] == 0
     assert pulls(after)[0] == 0
     assert pulls(after)[1] > 0
+
+
+# Worlds of a user's own.
+
+MY_WORLDS = """
+from typing import NamedTuple
+
+import numpy as np
+
+from paceline.worlds.world import World
+
+
+class Amounts(NamedTuple):
+    amounts: np.ndarray
+
+
+def cheap(data, clock, arm, count, cost):
+    cost[0] = 0.25 * data.amounts[arm]
+    return 1.0
+
+
+def expensive(data, clock, arm, count, cost):
+    cost[0] = 0.75 * data.amounts[arm]
+    return 0.5
+
+
+class Cheap(World):
+    outcome = staticmethod(cheap)
+
+    def __init__(self):
+        self.data = Amounts(np.ones(2))
+
+
+class Expensive(Cheap):
+    outcome = staticmethod(expensive)
+"""
+PLAY_WORLDS = """
+import importlib, json, sys
+from paceline.engine import simulator_for
+from paceline.policies.policy import Setting
+from paceline.policies.uniform import Uniform
+
+worlds = importlib.import_module("my_worlds")
+setting = Setting(arms=2, rates=(1.0,))
+for name in sys.argv[1:]:
+    storage, world = Uniform().new_storage(setting, 1, 0), getattr(worlds, name)()
+    simulator_for(Uniform, type(world))(Uniform().params(setting), storage, world.data, 100)
+    print(json.dumps([float(storage.tally[0].earned), float(storage.costs[1].sum())]))
+"""
+
+
+@pytest.fixture
+def worlds_site(site):
+    """Two worlds of a user in one file beside the package, alike in all but their functions."""
+    (site / "my_worlds.py").write_text(MY_WORLDS, encoding="utf-8")
+    return site
+
+
+def play_worlds(site, cache, *names):
+    """What each world yields: rewards and costs of 100 rounds."""
+    settings = {"PYTHONPATH": str(site), "NUMBA_CACHE_DIR": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-W", "error", "-c", PLAY_WORLDS, *names]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **settings})
+    assert ran.returncode == 0, ran.stderr
+    return [tuple(json.loads(line)) for line in ran.stdout.splitlines()]
+
+
+def test_two_worlds_of_one_file_are_not_confused(worlds_site, cache):
+    assert play_worlds(worlds_site, cache, "Cheap", "Expensive") == [(100.0, 25.0), (50.0, 75.0)]
+    assert play_worlds(worlds_site, cache, "Expensive") == [(50.0, 75.0)]
+
+
+def test_an_edit_of_a_world_of_the_user_is_noticed(worlds_site, cache):
+    assert play_worlds(worlds_site, cache, "Cheap") == [(100.0, 25.0)]
+    edit(worlds_site / "my_worlds.py", "0.25 * data", "0.5 * data")
+    assert play_worlds(worlds_site, cache, "Cheap") == [(100.0, 50.0)]

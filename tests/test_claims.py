@@ -8,9 +8,8 @@ import pytest
 from paceline.paper import claims, eight_arms
 from paceline.paper.claims import CLAIMS, OPS, OPS_TWO, PDS, SUAK, SUAK_FEWEST, USS, USS_FIVE, crossing, growth
 from paceline.policies import suak
-from paceline.policies.policy import NO_MEMORY
 from paceline.simulation.results import Run
-from paceline.simulation.totals import Totals
+from paceline.simulation.totals import NOTHING, Totals
 
 PROBLEM = eight_arms()  # rate 0.5
 LAST = 2_500_000
@@ -32,9 +31,9 @@ def run(
     """Two trials with the given mean curves: regret and skips so far, average cost. SUAK's memory if asked for."""
     size = (2, len(rounds))
     apart = np.array([[-7.0], [7.0]])  # the trials differ; only their mean is as asked for
-    memory = np.zeros(size, NO_MEMORY)
+    memory = np.zeros(size, NOTHING)
     if classified_at is not None:
-        memory = np.zeros(size, suak.MEMORY)
+        memory = np.zeros(size, suak.RECORD)
         memory["classified_at"] = np.where(rounds >= classified_at, classified_at, 0) if classified_at else 0
     skipped = np.broadcast_to(np.rint(skips), size).astype(np.int64)
     return Run(
@@ -45,6 +44,7 @@ def run(
         Totals(
             earned=PROBLEM.optimum.value * rounds - (regret + apart),
             spent=np.broadcast_to(cost * rounds, size),
+            lost=np.zeros(size),
             skips=skipped,
             idle=skipped,
             pulls=np.zeros((*size, PROBLEM.arms), np.int64),

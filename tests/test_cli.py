@@ -4,10 +4,10 @@ import json
 import os
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
+from command import ENVIRONMENT, SCRIPT, call, succeeded
 from interrupt import interrupted
 
 import paceline
@@ -15,23 +15,7 @@ from paceline import cli
 from paceline.paper.claims import CLAIMS
 from paceline.policies import POLICIES
 
-SCRIPT = Path(sysconfig.get_path("scripts")) / "paceline"
 COMMANDS = [command.__name__.rpartition(".")[2] for command in cli.COMMANDS]
-# As for a user: output to a pipe is buffered, and help is as wide as a usual terminal.
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"} | {"COLUMNS": "80"}
-
-
-def call(*arguments: object, **keywords: object) -> subprocess.CompletedProcess[str]:
-    """Run ``paceline`` to its end."""
-    settings = {"capture_output": True, "text": True, "timeout": 120, "env": ENVIRONMENT, **keywords}
-    return subprocess.run([str(SCRIPT), *map(str, arguments)], check=False, **settings)
-
-
-def succeeded(*arguments: object, **keywords: object) -> str:
-    """What a successful call prints on standard output."""
-    done = call(*arguments, **keywords)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 # Help.

@@ -1,11 +1,11 @@
 """``paceline compare``, as a user meets it."""
 
 import json
-import os
 import subprocess
-import sysconfig
+from functools import partial
 from pathlib import Path
 
+import command
 import pytest
 
 import paceline as pl
@@ -13,14 +13,8 @@ from paceline.cli.compare import policies_of
 from paceline.experiments.arena import Arena
 from paceline.policies import POLICIES
 
-SCRIPT = Path(sysconfig.get_path("scripts")) / "paceline"
 TINY = ("--problems", 2, "--rounds", 300, "--trials", 2)
-
-
-def call(*arguments: object, **keywords: object) -> subprocess.CompletedProcess[str]:
-    """Run ``paceline compare`` to its end."""
-    settings = {"capture_output": True, "text": True, "timeout": 120, "env": os.environ | {"COLUMNS": "80"}, **keywords}
-    return subprocess.run([str(SCRIPT), "compare", *map(str, arguments)], check=False, **settings)
+call = partial(command.call, "compare")
 
 
 @pytest.fixture(scope="module")

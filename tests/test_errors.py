@@ -210,7 +210,7 @@ def test_tables_that_describe_no_problem(name):
 
 @pytest.mark.parametrize("kind", ["gamma", 3, None, ["beta"]])
 def test_kind_of_an_arm_that_does_not_exist(kind):
-    kinds = "constant, bernoulli, beta, empirical, scaled"
+    kinds = "constant, bernoulli, beta, empirical, scaled, shifted"
     with refuses(UnknownName, f"kind of costs[0] must be one of {kinds}, got", repr(kind)):
         Problem.from_dict({**GOOD, "costs": [{"kind": kind, "mean": 0.5}]})
 
@@ -269,12 +269,12 @@ def test_bad_values_of_parameters(name, parameter, value, message):
 @pytest.mark.parametrize("name", ["one-phase", "primal-dual"])
 def test_a_horizon_that_nobody_gave(name):
     with refuses(InvalidValue, f"{name} must be given a horizon", "got none"):
-        make_policy(name).params(Setting(arms=2, budget=0.5))
+        make_policy(name).params(Setting(arms=2, rates=(0.5,)))
 
 
 def test_an_oracle_without_the_truth():
     with refuses(InvalidValue, "oracle must be given the true problem", "got none"):
-        make_policy("oracle").params(Setting(arms=2, budget=0.5, rounds=100))
+        make_policy("oracle").params(Setting(arms=2, rates=(0.5,), rounds=100))
 
 
 @pytest.mark.parametrize("policies", [[3], [None], [SUAK], {"label": 3}, [{"label": SUAK}]])

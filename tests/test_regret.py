@@ -13,8 +13,9 @@ from scipy import stats
 
 import paceline as pl
 from paceline.kernels.random import decision_uniform
+from paceline.kernels.state import SKIP, Decision
 from paceline.policies import POLICIES
-from paceline.policies.policy import SKIP, Policy, learn_nothing
+from paceline.policies.policy import Policy, learn_nothing
 
 THREE_ARMS = pl.paper.three_arms()
 CAUSES = ("wrong_arms", "idle", "unspent", "cost_luck")
@@ -31,7 +32,7 @@ def anything(params, state):
     """Any arm, the null arm, or a skip, with equal chances."""
     clock = state.clock
     arm = int(decision_uniform(clock.seed, clock.stream, clock.t) * (params.arms + 2)) - 1
-    return arm, 1, SKIP
+    return Decision(arm, 1, SKIP)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +40,7 @@ class Anything(Policy):
     """Does all that a policy may do: the listed ones seldom choose the null arm where it loses something."""
 
     name = "anything"
-    events = ("headroom below the largest cost", "whatever")
+    reasons = ("headroom below the largest cost", "whatever")
     choose = staticmethod(anything)
     learn = staticmethod(learn_nothing)
 

@@ -13,15 +13,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from play import THREE_ARMS, begin, contents, is_pull
+from play import THREE_ARMS, Game, begin, contents, is_pull
 
 import paceline as pl
-from paceline.engine import engine_for
+from paceline.engine import simulator_for
+from paceline.kernels.state import SKIP, Decision
 from paceline.offline.data import read_log_table
-from paceline.offline.logs import full_log, random_log, weighted_mean
+from paceline.offline.logged import weighted_mean
+from paceline.offline.logs import full_log, random_log
 from paceline.offline.replays import rounds_of
 from paceline.policies import POLICIES, make_policy
-from paceline.policies.policy import SKIP, Policy, Setting, learn_nothing
+from paceline.policies.policy import Policy, Setting, learn_nothing
+from paceline.worlds.log import LogWorld
+from paceline.worlds.table import TableWorld
 
 PLAYABLE = [name for name in POLICIES if name != "oracle"]
 MEANS, COST_MEANS = np.array([0.45, 0.7, 0.8]), np.array([0.3, 0.75, 0.8])
@@ -54,40 +58,54 @@ def full_columns(rewards: np.ndarray, costs: np.ndarray) -> dict[str, np.ndarray
 FULL = {"rewards": {arm: f"r{arm}" for arm in range(3)}, "costs": {arm: f"c{arm}" for arm in range(3)}}
 
 
-# The kernels, against loops of ask and tell.
+# The worlds, against loops of ask and tell.
+
+
+def play_in(game: Game, world, until: int) -> None:
+    """Play on in another world than that of the game."""
+    simulator_for(type(game.policy), type(world))(game.params, game.storage, world.data, until)
 
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_table_is_played_as_by_hand(name):
     rewards, costs = beta_table(800)
     by_hand, at_once = begin(make_policy(name), THREE_ARMS), begin(make_policy(name), THREE_ARMS)
-    for row in range(800):
-        arm, event, partner = by_hand.engine.ask(by_hand.params, by_hand.state)
-        if is_pull(by_hand.state, arm):
-            outcome = rewards[row, arm], costs[row, arm]
-            by_hand.engine.tell(by_hand.params, by_hand.state, arm, event, partner, *outcome)
-    at_once.engine.play_table(at_once.params, at_once.state, rewards, costs)
-    assert at_once.state.clock.t == 800
-    assert contents(at_once.state) == contents(by_hand.state)
+    played_by_hand(by_hand, rewards, costs[..., None])
+    play_in(at_once, TableWorld(rewards, costs[..., None]), 800)
+    assert at_once.books.tally.t == 800
+    assert contents(at_once.storage) == contents(by_hand.storage)
 
 
-def sifted_by_hand(engine, params, state, rows, most_rounds) -> list[Fraction]:
-    """Rejection replay straight from the page: the true cost of each settled round, 0 where nothing was pulled."""
-    costs: list[Fraction] = []
+def test_a_table_ends_with_its_rows():
+    rewards, costs = beta_table(100)
+    game = begin(make_policy("uniform"), THREE_ARMS)
+    play_in(game, TableWorld(rewards, costs[..., None]), 10_000)
+    assert game.books.tally.idle + game.books.pulls.sum() == game.books.tally.t - 1 >= 100
+
+
+def sifted_by_hand(game: Game, rows, most_rounds: int) -> list[tuple[Fraction, ...]]:
+    """Rejection replay straight from the page: the true costs of each settled round, 0 where nothing was pulled."""
+    costs = []
     events = iter(rows)
     while len(costs) < most_rounds:
-        arm, event, partner = engine.ask(params, state)
-        if not is_pull(state, arm):
-            costs.append(Fraction(0))
+        decision = game.ask()
+        if not is_pull(game.state, decision.arm):
+            costs.append((Fraction(0),) * game.setting.resources)
             continue
         for shown, reward, cost in events:
-            if shown == arm:
-                engine.tell(params, state, arm, event, partner, reward, cost)
-                costs.append(Fraction(cost))
+            if shown == decision.arm:
+                game.tell(decision, reward, cost)
+                costs.append(tuple(map(Fraction, cost)))
                 break
         else:
             break
     return costs
+
+
+def least_headrooms(costs: list[tuple[Fraction, ...]], *rates: float) -> list[Fraction]:
+    """For each resource the smallest  rate * t - spent so far  over all rounds, in exact arithmetic."""
+    sums = np.cumsum(np.array(costs, dtype=object), axis=0)
+    return [min(Fraction(rate) * (t + 1) - spent for t, spent in enumerate(sums[:, d])) for d, rate in enumerate(rates)]
 
 
 @pytest.mark.parametrize("most_rounds", [300, 10_000])
@@ -96,25 +114,28 @@ def test_rows_are_sifted_as_by_hand(name, most_rounds):
     log = shown_at_random(1200)
     columns = log["arm"], log["reward"], log["cost"]
     by_hand, at_once = begin(make_policy(name), THREE_ARMS), begin(make_policy(name), THREE_ARMS)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    costs = sifted_by_hand(by_hand.engine, by_hand.params, by_hand.state, rows, most_rounds)
-    at_once.engine.sift(at_once.params, at_once.state, *columns, most_rounds)
-    assert contents(at_once.state) == contents(by_hand.state)
-    assert at_once.state.clock.idle + at_once.state.arms.pulls.sum() == len(costs)
+    rows = [(arm, reward, (cost,)) for arm, reward, cost in zip(*(c.tolist() for c in columns), strict=True)]
+    costs = sifted_by_hand(by_hand, rows, most_rounds)
+    play_in(at_once, LogWorld(log["arm"], log["reward"], log["cost"][:, None]), most_rounds)
+    assert contents(at_once.storage) == contents(by_hand.storage)
+    tally, pulls = at_once.books.tally, at_once.books.pulls
+    assert tally.idle + pulls.sum() == len(costs)
     if most_rounds == 300:
-        assert at_once.state.clock.t == 300
+        assert tally.t == 300
     else:  # a third of the rows, and the rounds sat out; the last pull found no row
-        assert 300 < at_once.state.arms.pulls.sum() < 500
-        assert at_once.state.clock.t == len(costs) + 1
+        assert 300 < pulls.sum() < 500
+        assert tally.t == len(costs) + 1
 
 
 class Nothing(NamedTuple):
-    """No numbers."""
+    """Compiled code takes no empty tuple."""
+
+    nothing: float
 
 
 def choose_nothing(params, state):
     """The null arm."""
-    return state.arms.pulls.size, 1, SKIP
+    return Decision(state.arms.pulls.size, 1, SKIP)
 
 
 @dataclass(frozen=True)
@@ -122,12 +143,12 @@ class Idler(Policy):
     """Never pulls."""
 
     name = "idler"
-    events = ("guard", "null arm")
+    reasons = ("guard", "null arm")
     choose = staticmethod(choose_nothing)
     learn = staticmethod(learn_nothing)
 
     def params(self, setting):
-        return Nothing()
+        return Nothing(0.0)
 
 
 def test_a_policy_that_never_pulls_comes_to_an_end():
@@ -135,7 +156,57 @@ def test_a_policy_that_never_pulls_comes_to_an_end():
     assert (found.rounds, found.rows, found.idle.value, found.reward.value) == (50, 0, 1, 0)
 
 
+def choose_a_fourth_arm(params, state):
+    """An arm that three arms do not have."""
+    return Decision(4, 1, SKIP)
+
+
+@dataclass(frozen=True)
+class Stray(Idler):
+    """Chooses what it must not."""
+
+    name = "stray"
+    choose = staticmethod(choose_a_fourth_arm)
+
+
+def test_a_choice_that_is_none_is_refused():
+    words = r"Stray.choose \(line \d+\) must choose an arm from -1 \(skip\) to 3 \(null arm\), got 4"
+    with pytest.raises(pl.InvalidPolicy, match=words):
+        pl.replay(shown_at_random(50), Stray(), budget=0.5, repeats=2)
+
+
+class InTurn(pl.PythonPolicy):
+    """One arm after the other; counts what it is told."""
+
+    def reset(self, setting):
+        self.arms, self.told = setting.arms, [0] * setting.arms
+
+    def choose(self, state):
+        return sum(self.told) % self.arms
+
+    def learn(self, state, arm, reward, cost):
+        self.told[arm] += 1
+
+
+def test_a_policy_in_plain_python_is_replayed():
+    found = pl.replay(shown_at_random(300), InTurn(), budget=0.5, repeats=3)["InTurn", 0.5]
+    pulls = list(found.ordered.pulls[:, 0])
+    assert all(max(one) - min(one) <= 1 for one in pulls)
+    assert min(map(sum, pulls)) > 60
+    assert found.min_headroom >= 0
+    rewards, costs = beta_table(60)
+    full = pl.replay(full_columns(rewards, costs), InTurn(), budget=1.0, repeats=2, **FULL)["InTurn", 1.0]
+    assert full.pulls == {"0": 20, "1": 20, "2": 20}
+    assert full.ordered.earned[0, 0] == pytest.approx(rewards[np.arange(60), np.arange(60) % 3].sum())
+
+
 # The whole replay, against a loop by hand in the units of the user.
+
+
+def new_game(policy: Policy, setting: Setting, seed: int, stream: int) -> Game:
+    """A policy about to play in no world."""
+    return Game(policy, setting, policy.params(setting), policy.new_storage(setting, seed, stream), None)
+
 
 LARGEST = {"0": 4.0, "1": 8.0, "2": 8.0}
 PRIZE = 20.0
@@ -152,7 +223,7 @@ def test_replay_of_a_random_log_is_the_loop_by_hand(name):
     log = in_money(shown_at_random(600, share=(0.5, 0.3, 0.2)))
     arguments = {"propensity": "propensity", "max_cost": LARGEST, "max_reward": PRIZE, "repeats": 3, "seed": 7}
     found = pl.replay(log, name, budget=[3.0], **arguments)[name, 3.0]
-    setting = Setting(3, 3.0 / 8.0, 600, max_costs=(0.5, 1.0, 1.0))
+    setting = Setting(3, (3.0 / 8.0,), 600, max_costs=((0.5,), (1.0,), (1.0,)))
     policy = make_policy(name)
     headrooms = []
     for stream in range(6):
@@ -160,19 +231,17 @@ def test_replay_of_a_random_log_is_the_loop_by_hand(name):
         at = generator.permutation(600) if stream < 3 else generator.integers(600, size=600)
         stays = generator.random(600) < 0.2 / log["propensity"][at]
         rows = [
-            (int(log["arm"][row]), float(log["reward"][row]) / PRIZE, float(log["cost"][row]) / 8.0)
+            (int(log["arm"][row]), float(log["reward"][row]) / PRIZE, (float(log["cost"][row]) / 8.0,))
             for row in at[stays].tolist()
         ]
-        state = policy.new_state(setting, 7, stream)
-        costs = sifted_by_hand(engine_for(type(policy)), policy.params(setting), state, rows, 600)
+        game = new_game(policy, setting, 7, stream)
+        costs = sifted_by_hand(game, rows, 600)
         totals = found.ordered if stream < 3 else found.resampled
         where = stream % 3
-        assert totals.earned[where, 0] == state.clock.earned
-        assert totals.pulls[where, 0].tolist() == state.arms.pulls.tolist()
+        assert totals.earned[where, 0] == game.books.tally.earned
+        assert totals.pulls[where, 0].tolist() == game.books.pulls.tolist()
         assert rounds_of(totals)[where] == len(costs)
-        # The promise, in exact arithmetic: spent so far <= c t after every round.
-        sums = np.cumsum(costs)
-        headrooms.append(min(Fraction(3, 8) * (t + 1) - spent for t, spent in enumerate(sums)))
+        headrooms += least_headrooms(costs, 3 / 8)
     assert min(headrooms) >= 0
     assert found.min_headroom == pytest.approx(8.0 * float(min(headrooms)), abs=1e-5)
     assert found.min_headroom >= 0
@@ -187,31 +256,38 @@ def test_replay_of_a_random_log_is_the_loop_by_hand(name):
     assert found.idle.value == pytest.approx((found.ordered.idle[:, 0] / rounds).mean())
 
 
+def played_by_hand(game: Game, rewards: np.ndarray, costs: np.ndarray) -> list[tuple[Fraction, ...]]:
+    """Row t is round t: the true costs of each round."""
+    spent = []
+    for reward, cost in zip(rewards.tolist(), costs.tolist(), strict=True):
+        decision = game.ask()
+        if is_pull(game.state, decision.arm):
+            game.tell(decision, reward[decision.arm], tuple(cost[decision.arm]))
+            spent.append(tuple(map(Fraction, cost[decision.arm])))
+        else:
+            spent.append((Fraction(0),) * game.setting.resources)
+    return spent
+
+
 @pytest.mark.parametrize("name", PLAYABLE)
 def test_replay_of_a_full_log_is_the_loop_by_hand(name):
     rewards, costs = beta_table(500)
     found = pl.replay(full_columns(rewards, costs), name, budget=0.4, seed=5, repeats=3, **FULL)[name, 0.4]
-    setting, policy = Setting(3, 0.4, 500), make_policy(name)
-    engine = engine_for(type(policy))
+    setting, policy = Setting(3, (0.4,), 500), make_policy(name)
     for stream in range(4):
         at = np.arange(500) if stream == 0 else np.random.default_rng([5, stream]).integers(500, size=500)
-        params, state = policy.params(setting), policy.new_state(setting, 5, stream)
-        spent, least = Fraction(0), Fraction(1)
-        for t, row in enumerate(at.tolist(), start=1):
-            arm, event, partner = engine.ask(params, state)
-            if is_pull(state, arm):
-                engine.tell(params, state, arm, event, partner, rewards[row, arm], costs[row, arm])
-                spent += Fraction(costs[row, arm])
-            least = min(least, Fraction(0.4) * t - spent)
+        game = new_game(policy, setting, 5, stream)
+        spent = played_by_hand(game, rewards[at], costs[at, :, None])
+        (least,) = least_headrooms(spent, 0.4)
         totals = found.ordered if stream == 0 else found.resampled
         where = max(stream - 1, 0)
         assert least >= 0
         assert totals.min_headroom[where] == pytest.approx(float(least), abs=1e-6)
-        assert totals.earned[where, 0] == state.clock.earned
-        assert totals.pulls[where, 0].tolist() == state.arms.pulls.tolist()
+        assert totals.earned[where, 0] == game.books.tally.earned
+        assert totals.pulls[where, 0].tolist() == game.books.pulls.tolist()
         if stream == 0:
-            assert found.reward.value == state.clock.earned / 500
-            assert found.pulls == {str(arm): pulls for arm, pulls in enumerate(state.arms.pulls.tolist())}
+            assert found.reward.value == game.books.tally.earned / 500
+            assert found.pulls == {str(arm): pulls for arm, pulls in enumerate(game.books.pulls.tolist())}
     assert found.rounds == 500
     assert found.resampled.earned.shape == (3, 1)
 
@@ -385,6 +461,8 @@ print(json.dumps([
     pl.replay(log, ["thompson", "suak"], budget=0.4, repeats=2).records(),
     pl.replay(log, ["thompson", "suak"], budget=0.4, repeats=2,
               rewards={"a": "reward", "b": "cost"}, costs={"a": "cost", "b": "reward"}).records(),
+    pl.replay(log, ["thompson", "uniform"], budget={"x": 0.4, "y": 0.5}, cost={"x": "cost", "y": "reward"},
+              repeats=2).records(),
 ]))
 """
     log = json.dumps({name: column.tolist() for name, column in shown_at_random(150).items()})
@@ -711,9 +789,9 @@ def test_nothing_of_a_log_is_changed():
 
 def test_thinning_leaves_every_arm_the_same_chance():
     """40,000 rows with shares 0.7, 0.2, 0.1: about 4,000 of each arm stay, within 4.9 standard errors (1 in 10^6)."""
-    log = random_log(
-        read_log_table(shown_at_random(40_000, share=(0.7, 0.2, 0.1))), "arm", "reward", "cost", "propensity", 1, 1
-    )
+    columns = {name: name for name in ("arm", "reward", "cost", "propensity")}
+    table = read_log_table(shown_at_random(40_000, share=(0.7, 0.2, 0.1)))
+    log = random_log(table, **columns, max_cost=1, max_reward=1)
     for again in (False, True):
         kept = log.resample(np.random.default_rng(3), again)
         counts = np.bincount(kept.shown, minlength=3)
@@ -723,10 +801,12 @@ def test_thinning_leaves_every_arm_the_same_chance():
 
 def test_a_full_log_keeps_its_rows_together():
     rewards, costs = beta_table(50)
-    log = full_log(read_log_table(full_columns(rewards, costs)), FULL["rewards"], FULL["costs"], 1.0, 1.0)
+    log = full_log(read_log_table(full_columns(rewards, costs)), **FULL, max_cost=1.0, max_reward=1.0)
     assert log.resample(np.random.default_rng(0), again=False) is log
     again = log.resample(np.random.default_rng(0), again=True)
     rows = {(*reward, *cost) for reward, cost in zip(rewards.tolist(), costs.tolist(), strict=True)}
-    drawn = [(*reward, *cost) for reward, cost in zip(again.rewards.tolist(), again.costs.tolist(), strict=True)]
+    drawn = [
+        (*reward, *cost) for reward, cost in zip(again.rewards.tolist(), again.costs[..., 0].tolist(), strict=True)
+    ]
     assert len(drawn) == 50
-    assert set(drawn) < rows
+    assert set(map(tuple, drawn)) < rows

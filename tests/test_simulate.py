@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from comparing import all_bits, bits
 from interrupt import interrupted
 
 import paceline as pl
+from paceline.kernels.state import Decision
 from paceline.policies import POLICIES
 from paceline.policies.policy import Policy, learn_nothing
 from paceline.simulation import simulate as lab_run
@@ -37,7 +39,7 @@ class Pair(NamedTuple):
 def take_turns(params, state):
     """One arm in odd rounds, the other in even rounds."""
     arm = params.odd if state.clock.t % 2 == 1 else params.even
-    return arm, 1, arm
+    return Decision(arm, 1, arm)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +50,7 @@ class Turns(Policy):
     even: int = 0
 
     name = "turns"
-    events = ("headroom below the largest cost", "its turn")
+    reasons = ("headroom below the largest cost", "its turn")
     choose = staticmethod(take_turns)
     learn = staticmethod(learn_nothing)
 
@@ -66,16 +68,6 @@ class Fails(Turns):
         if setting.rounds > 1:
             raise RuntimeError("this policy is broken")
         return super().params(setting)
-
-
-def bits(run: pl.Run) -> dict[str, tuple[tuple[int, ...], bytes]]:
-    """Every raw total of a run, to the last bit."""
-    return {field: (array.shape, array.tobytes()) for field, array in run.totals._asdict().items()}
-
-
-def all_bits(results: pl.Results) -> dict[str, object]:
-    """Every raw total of every run, in order of the labels."""
-    return {label: bits(results[label]) for label in sorted(results)}
 
 
 # Shapes.

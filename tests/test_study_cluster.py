@@ -11,9 +11,9 @@ from collections import Counter
 
 import elsewhere
 import pytest
+from comparing import all_bits
 from distributed import Client, LocalCluster
 from studies import EIGHT_ARMS, PAPERS_POLICIES, SMALL, after_writes, experiment, parquet
-from test_simulate import all_bits
 
 import paceline as pl
 from paceline.experiments import runner as study_run
@@ -86,7 +86,7 @@ def test_window_of_tasks_in_flight_is_kept(address, tmp_path, monkeypatch):
     most = Counter()
     submitted = study_run.Hands.submitted
 
-    def in_words(hands, task):
+    def counted(hands, task):
         most["flying"] = max(most["flying"], len(hands.flying) + 1)
         return submitted(hands, task)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import elsewhere
 import pytest
+from command import call
 from studies import SMALL, contents, experiment, parquet, parts
-from test_cli import call
 
 import paceline as pl
 from paceline import cli

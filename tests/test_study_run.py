@@ -15,17 +15,20 @@ import elsewhere
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from command import ENVIRONMENT, SCRIPT, call
+from comparing import all_bits, bits
 from interrupt import INTERRUPTIBLE
 from studies import EIGHT_ARMS, SMALL, after_writes, contents, experiment, parquet, parts
-from test_cli import ENVIRONMENT, SCRIPT, call
-from test_simulate import all_bits, bits
 
 import paceline as pl
 from paceline import cli
+from paceline.experiments import executors
 from paceline.experiments import runner as study_run
 from paceline.kernels.jit import package_digest
+from paceline.kernels.state import NO_RECORD
+from paceline.policies.policy import Policy
 from paceline.simulation.simulate import Trial, checkpoint_rounds, run_trial
-from paceline.simulation.totals import Totals
+from paceline.simulation.totals import NOTHING, Totals
 
 TASKS = len(experiment(EIGHT_ARMS).tasks())
 
@@ -97,7 +100,7 @@ def test_workers_that_always_die_are_given_up(tmp_path, monkeypatch):
         made.append(workers)
         return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), partial(os._exit, 1))
 
-    monkeypatch.setattr(engines, "process_pool", doomed)
+    monkeypatch.setattr(executors, "process_pool", doomed)
     with pytest.raises(pl.PacelineError, match="died 3 times in a row; giving up"):
         pl.run_experiment(experiment(SMALL), tmp_path, "processes")
     assert len(made) == study_run.MOST_BREAKS
@@ -527,10 +530,15 @@ def test_first_problem_is_what_simulate_gives(wide):
     )
 
 
+def kept_by(policy: Policy) -> np.dtype:
+    """The type of what a policy keeps count of; nothing, if it keeps no record."""
+    return NOTHING if policy.record == NO_RECORD else policy.record
+
+
 def test_memory_of_a_policy_comes_back_in_its_own_type(wide):
     _, study = wide
     for label, policy in EXPECTED_POLICIES.items():
-        assert study["paper, budget=0.3"][label].totals.memory.dtype == policy.memory, label
+        assert study["paper, budget=0.3"][label].totals.memory.dtype == kept_by(policy), label
 
 
 def test_finished_run_of_every_source_is_found_finished(wide):

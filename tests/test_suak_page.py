@@ -38,12 +38,12 @@ def compared(name, order="first", horizon=None, stream=play.STREAM):
     log = play.ask_and_tell(game, rounds)
     differ = np.flatnonzero(log.arm != np.array(page.decisions))
     assert differ.size == 0, f"decisions part in round {differ[0] + 1}"
-    memory = game.state.memory
-    assert memory.guard_skips == page.guard_skips
-    assert memory.classification_pulls == page.classification_pulls
-    assert memory.classification_skips == page.account_skips
-    assert memory.base_rounds == page.base_rounds
-    assert game.state.clock.spent_units * naive.UNIT == page.spent
+    record = game.state.record
+    assert record.guard_skips == page.guard_skips
+    assert record.classification_pulls == page.classification_pulls
+    assert record.classification_skips == page.account_skips
+    assert record.base_rounds == page.base_rounds
+    assert int(game.books.spent[0]) * naive.UNIT == page.spent
     return page
 
 

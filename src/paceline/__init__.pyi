@@ -3,6 +3,7 @@ from . import problems as problems
 from .errors import Conflict as Conflict
 from .errors import InvalidPolicy as InvalidPolicy
 from .errors import InvalidValue as InvalidValue
+from .errors import InvalidWorld as InvalidWorld
 from .errors import JournalFailed as JournalFailed
 from .errors import JournalInUse as JournalInUse
 from .errors import PacelineError as PacelineError
@@ -22,6 +23,7 @@ from .policies.one_phase import OnePhase as OnePhase
 from .policies.optimistic import OptimisticPacer as OptimisticPacer
 from .policies.oracle import Oracle as Oracle
 from .policies.policy import Policy as Policy
+from .policies.python_policy import PythonPolicy as PythonPolicy
 from .policies.primal_dual import PrimalDual as PrimalDual
 from .policies.suak import SUAK as SUAK
 from .policies.thompson import ThompsonPacer as ThompsonPacer
@@ -33,11 +35,13 @@ from .problems.distributions import Beta as Beta
 from .problems.distributions import Constant as Constant
 from .problems.distributions import Empirical as Empirical
 from .problems.distributions import Scaled as Scaled
+from .problems.distributions import Shifted as Shifted
 from .problems.optimum import Optimum as Optimum
 from .problems.problem import Problem as Problem
 from .simulation.results import Results as Results
 from .simulation.results import Run as Run
 from .simulation.simulate import simulate as simulate
+from .worlds.python_world import PythonWorld as PythonWorld
 
 __version__: str
 __all__: list[str]

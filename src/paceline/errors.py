@@ -25,6 +25,10 @@ class InvalidPolicy(PacelineError, ValueError):
     """The code of a policy breaks a rule of the form, such as choosing an arm that does not exist."""
 
 
+class InvalidWorld(PacelineError, ValueError):
+    """A world yields what it must not, such as a cost above the largest."""
+
+
 class UnreadableFile(PacelineError, ValueError):
     """A file cannot be read, is damaged, or is not of the expected form."""
 

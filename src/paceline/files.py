@@ -1,5 +1,7 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and files that keep other processes out."""
 
+import glob
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,8 +9,11 @@ from pathlib import Path
 
 @contextmanager
 def all_or_nothing(path: Path) -> Iterator[Path]:
-    """A name beside ``path`` to write to; what was written there takes its place at the end, unless something fails."""
-    unfinished = unfinished_name(path)
+    """A name beside ``path`` to write to; what was written there takes its place at the end, unless something fails.
+
+    Every call has a name of its own, so that several processes can write the same file: the last one wins, whole.
+    """
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
     try:
         yield unfinished
         unfinished.replace(path)
@@ -16,10 +21,24 @@ def all_or_nothing(path: Path) -> Iterator[Path]:
         unfinished.unlink(missing_ok=True)
 
 
-def unfinished_name(path: Path) -> Path:
-    """What a crash in the middle may leave behind.
+def left_behind(path: Path) -> list[Path]:
+    """What processes that were killed while they wrote ``path`` have left beside it."""
+    return sorted(path.parent.glob(f".{glob.escape(path.name)}.*.unfinished"))
 
-    >>> unfinished_name(Path("results.npz")).name
-    '.results.npz.unfinished'
+
+def try_lock(file: int) -> bool:
+    """Keep an open file from other processes until it is closed; false if one of them has it already.
+
+    Where the system, or the file system, has no such locks nobody is kept out.
     """
-    return path.with_name(f".{path.name}.unfinished")
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> None:
     """Read, say, do."""
     from paceline.experiments.experiment import Experiment
     from paceline.experiments.folder import check_folder
-    from paceline.experiments.messages import plan, summary
+    from paceline.experiments.messages import plan
     from paceline.experiments.runner import run_experiment
 
     experiment = Experiment.read(options.experiment)
@@ -50,5 +50,5 @@ def run(options: argparse.Namespace) -> None:
         workers=options.workers,
         progress=True,
     )
-    print(summary(study))
+    print(study.table())
     print(f"Written to {out}: {', '.join(sorted(path.name for path in out.iterdir() if path.name[0] != '.'))}")

@@ -12,7 +12,8 @@ from typing import Any
 from paceline import checks
 from paceline.errors import InvalidValue, PacelineError
 from paceline.experiments.tasks import begin_process, compile_all, interrupts_for_us_alone
-from paceline.simulation.simulate import Trial, cores
+from paceline.machine import cores
+from paceline.simulation.simulate import Trial
 
 NAMES = ("threads", "processes")
 CONNECT_SECONDS = 5

@@ -13,10 +13,10 @@ from paceline.errors import InvalidValue, PacelineError
 from paceline.experiments.keys import at, refuse_unknown, text_in
 from paceline.experiments.policy_specs import PolicySpec, read_policies
 from paceline.experiments.problem_specs import ProblemSpec, read_problems
-from paceline.policies.policy import Policy, Setting
+from paceline.policies.policy import Policy
 from paceline.problems.problem import Problem
 from paceline.problems.toml import read_toml
-from paceline.simulation.simulate import Trial, checkpoint_rounds
+from paceline.simulation.simulate import Trial, checkpoint_rounds, setting_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -82,9 +82,8 @@ class Experiment:
         """Every policy must be able to play every problem."""
         for label, spec in self.policies.items():
             for field in self.problems:
-                problem = field.problem
-                setting = Setting(problem.arms, problem.budget, rounds, problem, problem.max_costs)
-                at(f"policy {label!r} on problem {field.name!r}", lambda e=spec, s=setting: e.policy.params(s))  # type: ignore[misc]
+                where = f"policy {label!r} on problem {field.name!r}"
+                at(where, lambda p=spec.policy, f=field: check_policy(p, f.problem, rounds))  # type: ignore[misc]
 
     def tasks(self) -> list["Task"]:
         """The units of work, in the order of the results."""
@@ -95,6 +94,11 @@ class Experiment:
             for first in range(0, self.trials, self.block)
             for count in [min(self.block, self.trials - first)]
         ]
+
+    @property
+    def several(self) -> bool:
+        """Whether some problem has several resources."""
+        return any(len(field.problem.resources) > 1 for field in self.problems)
 
     @property
     def all_rounds(self) -> int:
@@ -157,6 +161,13 @@ class Task:
             Trial(self.problem, self.policy, self.rounds, self.seed, stream)
             for stream in range(first, first + self.count)
         ]
+
+
+def check_policy(policy: Policy, problem: Problem, rounds: int) -> None:
+    """Raise if a policy cannot play a problem."""
+    setting = setting_of(problem, rounds)
+    policy.check_resources(setting.resources)
+    policy.params(setting)
 
 
 def check_file_of(experiment: Experiment, other: dict[str, Any], where: Path) -> None:

@@ -13,14 +13,14 @@ from typing import Any
 from paceline.errors import InvalidValue, PacelineError, UnreadableFile
 from paceline.experiments.experiment import Experiment, Task, check_file_of
 from paceline.experiments.parquet import groups, joined, table_of, write_table, write_tables
-from paceline.files import all_or_nothing, unfinished_name
+from paceline.files import all_or_nothing, left_behind, try_lock
 from paceline.kernels.jit import package_digest
+from paceline.kernels.state import NO_RECORD
+from paceline.policies.policy import Policy
 from paceline.simulation.totals import Totals
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST, TOTALS, PARTS, LOCK = "manifest.json", "totals.parquet", "parts", ".lock"
-# What a run may leave behind that was killed before it had a manifest.
-OURS = (LOCK, unfinished_name(Path(MANIFEST)).name)
 KEYS = ("name", "experiment", "file", "memory", "kernels", "versions", "host", "begun", "finished", "spells")
 
 
@@ -35,10 +35,17 @@ class RunFolder:
             manifest = new_manifest(experiment)
             write_manifest(path, manifest)
         self.manifest = manifest
+        self.tidy()
         if self.finished():
             self.drop_parts()
         else:
             (path / PARTS).mkdir(exist_ok=True)
+
+    def tidy(self) -> None:
+        """Drop what earlier runs had not finished writing when they were killed."""
+        for name in (MANIFEST, TOTALS):
+            for remains in left_behind(self.path / name):
+                remains.unlink(missing_ok=True)
 
     def finished(self) -> bool:
         """Whether everything is in place."""
@@ -54,7 +61,7 @@ class RunFolder:
 
     def write(self, task: Task, totals: Totals) -> None:
         """Keep the results of a task."""
-        write_table(self.part(task), table_of(task, totals))
+        write_table(self.part(task), table_of(task, totals, self.experiment.several))
 
     def finish(self) -> None:
         """Put all parts into one file, in the order of the experiment, and drop them."""
@@ -79,21 +86,17 @@ class RunFolder:
 
 @contextmanager
 def open_folder(path: str | os.PathLike[str], experiment: Experiment) -> Iterator[RunFolder]:
-    """The folder, for this run alone."""
-    import fcntl
-
+    """The folder, for this run alone. Where the system has no locks another run is not noticed."""
     folder = Path(path)
     check_folder(folder, experiment)  # before anything is written to it
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+        lock = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR)
     except OSError as error:
         raise PacelineError(f"{folder} must be a folder to write to, but: {error.strerror}") from error
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise PacelineError(f"{folder} must not be in use, but another run is writing to it") from error
+        if not try_lock(lock):
+            raise PacelineError(f"{folder} must not be in use, but another run is writing to it")
         yield RunFolder(folder, experiment)
     finally:
         os.close(lock)
@@ -104,7 +107,9 @@ def check_folder(path: Path, experiment: Experiment) -> dict[str, Any] | None:
     if path.exists() and not path.is_dir():
         raise PacelineError(f"{path} must be a folder to write to, but: Not a directory")
     if not (path / MANIFEST).exists():
-        strange = sorted(entry.name for entry in path.iterdir() if entry.name not in OURS) if path.exists() else []
+        # A run that was killed before it had a manifest may have left a lock and the beginning of a manifest.
+        ours = {path / LOCK, *left_behind(path / MANIFEST)}
+        strange = sorted(entry.name for entry in path.iterdir() if entry not in ours) if path.exists() else []
         if strange:
             raise InvalidValue(f"{path} must be empty or hold a run of this experiment, got {strange[0]!r} in it")
         return None
@@ -130,7 +135,7 @@ def new_manifest(experiment: Experiment) -> dict[str, Any]:
         "name": experiment.name,
         "experiment": experiment.to_dict(),
         "file": experiment.table,
-        "memory": {label: spec.policy.memory.descr for label, spec in experiment.policies.items()},
+        "memory": {label: recorded(spec.policy) for label, spec in experiment.policies.items()},
         "kernels": package_digest(),
         "versions": {
             "python": platform.python_version(),
@@ -141,6 +146,11 @@ def new_manifest(experiment: Experiment) -> dict[str, Any]:
         "finished": None,
         "spells": [],
     }
+
+
+def recorded(policy: Policy) -> list[Any]:
+    """The fields of what a policy keeps count of, for the way back from the columns of a file."""
+    return [] if policy.record == NO_RECORD else policy.record.descr
 
 
 def write_manifest(path: Path, manifest: dict[str, Any]) -> None:

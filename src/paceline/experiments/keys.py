@@ -46,22 +46,52 @@ class Variant(NamedTuple):
 def variants(table: dict[str, Any]) -> Iterator[Variant]:
     """The table at each point of its grid; without a grid just the table.
 
+    A grid may reach into a table: grid.budget.money is one over the key money of the table budget.
+
     >>> [variant.words for variant in variants({"kind": "beta", "grid": {"a": [1, 2], "b": ["x"]}})]
     [', a=1, b=x', ', a=2, b=x']
+    >>> [variant.table for variant in variants({"budget": {"calls": 1.0}, "grid": {"budget": {"money": [0.4]}}})]
+    [{'budget': {'calls': 1.0, 'money': 0.4}}]
     """
     grid = table.get("grid", {})
     plain = {key: value for key, value in table.items() if key != "grid"}
     if not isinstance(grid, dict):
         raise InvalidValue(f"grid must be a table of lists, such as grid.budget = [0.1, 0.2], got {grid!r}")
+    axes = dict(axes_in(grid))
+    for point in product(*(enumerate(values, start=1) for values in axes.values())):
+        settings = dict(zip(axes, point, strict=True))
+        changed = plain
+        for path, (_, value) in settings.items():
+            changed = with_value(changed, path, value)
+        swept = {".".join(path): value for path, (_, value) in settings.items()}
+        words = [f", {'.'.join(path)}={shown(*place)}" for path, place in settings.items()]
+        yield Variant(changed, swept, "".join(words))
+
+
+def axes_in(grid: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
+    """The lists in a grid by the keys that lead to them."""
     for key, values in grid.items():
-        if not isinstance(values, list) or not values:
-            raise InvalidValue(f"grid.{key} must be a list of values, got {values!r}")
-        if key in plain:
-            raise InvalidValue(f"{key} must be given once, got it in the table and in its grid")
-    for point in product(*(enumerate(values, start=1) for values in grid.values())):
-        swept = {key: value for key, (_, value) in zip(grid, point, strict=True)}
-        words = [f", {key}={shown(*place)}" for key, place in zip(grid, point, strict=True)]
-        yield Variant({**plain, **swept}, swept, "".join(words))
+        path = (*above, key)
+        if isinstance(values, dict) and values:
+            yield from axes_in(values, path)
+        elif isinstance(values, list) and values:
+            yield path, values
+        else:
+            raise InvalidValue(f"grid.{'.'.join(path)} must be a list of values, got {values!r}")
+
+
+def with_value(table: dict[str, Any], path: tuple[str, ...], value: object, above: str = "") -> dict[str, Any]:
+    """A copy of a table with one more value in it, at the end of a path of keys."""
+    key, *rest = path
+    where = above + key
+    if not rest:
+        if key in table:
+            raise InvalidValue(f"{where} must be given once, got it in the table and in its grid")
+        return {**table, key: value}
+    inside = table.get(key, {})
+    if not isinstance(inside, dict):
+        raise InvalidValue(f"{where} must be a table for a grid over {where}.{'.'.join(rest)}, got {inside!r}")
+    return {**table, key: with_value(inside, tuple(rest), value, f"{where}.")}
 
 
 def shown(place: int, value: object) -> str:

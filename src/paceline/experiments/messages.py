@@ -1,4 +1,4 @@
-"""What a run is about to do, and what came out, in words."""
+"""What a run is about to do, in words."""
 
 import time
 from dataclasses import replace
@@ -6,9 +6,8 @@ from pathlib import Path
 
 from paceline.experiments.experiment import Experiment
 from paceline.experiments.folder import MANIFEST, PARTS
-from paceline.experiments.study import Study
-from paceline.reports.tables import Table, mean_and_error
-from paceline.simulation.simulate import compile_first, cores, run_trial
+from paceline.machine import cores
+from paceline.simulation.simulate import compile_first, run_trial
 
 TRIED_ROUNDS = 20_000
 
@@ -54,12 +53,3 @@ def span(seconds: float) -> str:
         if seconds >= 1.5 * length or (unit == "seconds" and seconds >= 1):
             return f"{round(seconds / length)} {unit}"
     return "under a second"
-
-
-def summary(study: Study) -> Table:
-    """Steady regret at the end of every policy on every problem."""
-    rows = tuple(
-        (study.names[number], *(mean_and_error(results[label].steady_regret[:, -1]) for label in study.labels))
-        for number, results in study.results()
-    )
-    return Table(("problem", *study.labels), rows)

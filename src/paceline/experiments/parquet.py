@@ -1,6 +1,7 @@
 """Totals as columns of a Parquet file, and back. The only file that knows Parquet."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 GROUP_ROWS = 2**13
-PER_CHECKPOINT = ("earned", "spent", "skips", "idle")
+PER_CHECKPOINT = ("earned", "skips", "idle")
+PER_RESOURCE = ("spent", "lost")
 
 
 def arrow() -> Any:
@@ -27,9 +29,13 @@ def arrow() -> Any:
     return pa
 
 
-def schema() -> "pa.Schema":
-    """A row per problem, policy, trial and checkpoint: raw totals up to that round."""
+def schema(several: bool) -> "pa.Schema":
+    """A row per problem, policy, trial and checkpoint: raw totals up to that round.
+
+    Where some problem has ``several`` resources the columns by resource are lists in all rows; else they are numbers.
+    """
     pa = arrow()
+    amounts = pa.list_(pa.float64()) if several else pa.float64()  # of each resource, in the order of the problem
     return pa.schema(
         [
             ("problem", pa.int32()),  # the numbers and what they stand for are in the manifest
@@ -37,40 +43,50 @@ def schema() -> "pa.Schema":
             ("trial", pa.int64()),
             ("round", pa.int64()),
             ("earned", pa.float64()),
-            ("spent", pa.float64()),
+            ("spent", amounts),
+            ("lost", amounts),  # what came in above a cap
             ("skips", pa.int64()),
             ("idle", pa.int64()),
             ("pulls", pa.list_(pa.int64())),  # one entry per arm
             ("memory", pa.list_(pa.float64())),  # what the policy itself counts, in the order of the manifest
-            ("min_headroom", pa.float64()),  # the smallest of all rounds of the trial
+            ("min_headroom", amounts),  # the smallest of all rounds of the trial
         ]
     )
 
 
-def table_of(task: Task, totals: Totals) -> "pa.Table":
-    """The rows of a finished task."""
+def table_of(task: Task, totals: Totals, several: bool) -> "pa.Table":
+    """The rows of a finished task, in an experiment with or without problems of several resources."""
     pa = arrow()
     count, points = totals.earned.shape
     trials = np.repeat(np.arange(task.first, task.first + count), points)
-    memory = np.stack([totals.memory[name].astype(np.float64) for name in totals.memory.dtype.names or ()], axis=-1)
+    fields = totals.memory.dtype.names or ()
+    memory = np.zeros((count, points, len(fields)))
+    for number, name in enumerate(fields):
+        memory[..., number] = totals.memory[name]
+    resources = totals.spent.shape[2:] or (1,)
+
+    def amounts(values: npt.NDArray[np.float64]) -> Any:
+        return lists(values.reshape(count, points, *resources)) if several else values.ravel()
+
     columns = {
         "problem": np.full(count * points, task.number, np.int32),
         "policy": np.full(count * points, task.place, np.int32),
         "trial": trials,
         "round": np.tile(task.rounds, count),
         **{name: getattr(totals, name).ravel() for name in PER_CHECKPOINT},
+        **{name: amounts(getattr(totals, name)) for name in PER_RESOURCE},
         "pulls": lists(totals.pulls),
         "memory": lists(memory),
-        "min_headroom": np.repeat(totals.min_headroom, points),
+        "min_headroom": amounts(np.repeat(totals.min_headroom, points, axis=0)),
     }
-    return pa.table(columns, schema=schema())
+    return pa.table(columns, schema=schema(several))
 
 
 def lists(values: npt.NDArray[Any]) -> "pa.ListArray":
     """Entries along the last axis as one list each."""
     pa = arrow()
-    width = values.shape[-1]
-    offsets = np.arange(0, values.size + 1, width, dtype=np.int32)
+    *rows, width = values.shape
+    offsets = width * np.arange(np.prod(rows, dtype=np.int32) + 1, dtype=np.int32)
     return pa.ListArray.from_arrays(offsets, pa.array(values.ravel()))
 
 
@@ -86,11 +102,13 @@ def write_tables(path: Path, tables: Iterable["pa.Table"]) -> None:
     than a small row group itself.
     """
     pa = arrow()
+    waiting = iter(tables)
+    first = next(waiting)
     with (
         all_or_nothing(path) as unfinished,
-        pa.parquet.ParquetWriter(unfinished, schema(), compression="zstd", write_statistics=False) as writer,
+        pa.parquet.ParquetWriter(unfinished, first.schema, compression="zstd", write_statistics=False) as writer,
     ):
-        for table in tables:
+        for table in chain([first], waiting):
             writer.write_table(table, row_group_size=max(table.num_rows, 1))
 
 
@@ -120,8 +138,8 @@ def joined(tables: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
     yield pa.concat_tables(waiting)
 
 
-def totals_of(tables: list["pa.Table"], points: int, memory: np.dtype[Any]) -> Totals:
-    """The totals of all trials in tables of one problem and one policy."""
+def totals_of(tables: list["pa.Table"], points: int, resources: int, memory: np.dtype[Any]) -> Totals:
+    """The totals of all trials in tables of one problem, which has so many resources, and one policy."""
     pa = arrow()
     table = pa.concat_tables(tables)
     trials = table.num_rows // points
@@ -133,12 +151,19 @@ def totals_of(tables: list["pa.Table"], points: int, memory: np.dtype[Any]) -> T
         flat = np.asarray(table.column(name).combine_chunks().flatten().to_numpy(zero_copy_only=False))
         return flat.reshape(trials, points, -1)
 
+    def amounts(name: str) -> npt.NDArray[Any]:
+        if not pa.types.is_list(table.schema.field(name).type):
+            return column(name)
+        found = nested(name)
+        return found.reshape(trials, points) if resources == 1 else found
+
     records = np.zeros((trials, points), memory)
     for number, name in enumerate(memory.names or ()):
         records[name] = nested("memory")[:, :, number]
     return Totals(
         **{name: column(name) for name in PER_CHECKPOINT},
+        **{name: amounts(name) for name in PER_RESOURCE},
         pulls=nested("pulls"),
         memory=records,
-        min_headroom=column("min_headroom")[:, -1],
+        min_headroom=amounts("min_headroom")[:, -1],
     )

@@ -10,18 +10,20 @@ from paceline import checks, paper
 from paceline.errors import InvalidValue
 from paceline.experiments.keys import at, refuse_unknown, tables, text_in, variants
 from paceline.offline.data import read_csv
-from paceline.offline.logs import random_log
-from paceline.problems.distributions import Distribution, Empirical
+from paceline.offline.logged import RandomLog, if_named
+from paceline.offline.logs import random_log, resources_of
+from paceline.problems.distributions import Empirical
 from paceline.problems.families import check_kind, family
 from paceline.problems.problem import Problem
+from paceline.problems.resources import by_resource
 
 # Streams: bits 0 to 31 count the trials, 32 to 47 the members of a family, from 48 on the [[problem]] tables.
 MEMBER, TABLE = 32, 48
 MOST = 2**16 - 1
 
 PAPER = {"three-arms": paper.three_arms, "eight-arms": paper.eight_arms}
-FAMILY_KEYS = ("size", "seed", "arms", "case", "budget", "concentration", "shortfall")
-CSV_KEYS = ("arm", "reward", "cost", "max_cost", "max_reward", "budget")
+FAMILY_KEYS = ("size", "seed", "arms", "case", "budget", "concentration", "shortfall", "resources")
+CSV_KEYS = ("arm", "reward", "cost", "max_cost", "max_reward", "budget", "start", "cap")
 
 Named = Iterator[tuple[str, Problem]]
 
@@ -101,23 +103,41 @@ def of_family(name: str, source: object, rest: dict[str, Any]) -> Named:
 
 
 def of_csv(folder: Path, name: str, source: object, rest: dict[str, Any]) -> Named:
-    """Arms with the outcomes in a CSV file: a pull draws one of the rows of its arm, reward and cost together."""
+    """Arms with the outcomes in a CSV file: a pull draws one of the rows of its arm, reward and costs together.
+
+    With several resources ``cost`` has a column for each. Amounts are in the units of the file; those of a problem are
+    in units of the largest cost.
+    """
     refuse_unknown("a problem from a CSV file", rest, CSV_KEYS)
     if not isinstance(source, str):
         raise InvalidValue(f"csv must be the name of a file, got {source!r}")
-    columns = {key: text_in(rest, key, key) for key in ("arm", "reward", "cost")}
+    cost = rest.get("cost", "cost")
+    resources = resources_of(None, cost, None)
     log = random_log(
         read_csv(folder / source),
-        **columns,
+        resources,
+        arm=text_in(rest, "arm", "arm"),
+        reward=text_in(rest, "reward", "reward"),
+        cost={key: text_in(cost, key, None) for key in cost} if isinstance(cost, dict) else text_in(rest, "cost", cost),
         propensity=None,
         max_cost=rest.get("max_cost", 1.0),
         max_reward=rest.get("max_reward", 1.0),
     )
-    rewards: list[Distribution] = []
-    costs: list[Distribution] = []
-    for number in range(len(log.names)):
-        earned, spent, _ = log.arm(number)
-        rewards.append(Empirical(earned.tolist()))
-        costs.append(Empirical(spent.tolist()))
-    budget = checks.real("budget", rest.get("budget"), 0, above_low=True) / log.top
-    yield name, Problem(rewards, costs, budget, coupled=True, max_costs=log.max_costs.tolist())
+    outcomes = [log.arm(number) for number in range(len(log.names))]
+    costs = {
+        resource: [Empirical(spent.reshape(len(spent), -1)[:, d].tolist()) for _, spent, _ in outcomes]
+        for d, resource in enumerate(resources)
+    }
+    most = {resource: log.limits[:, d].tolist() for d, resource in enumerate(resources)}
+    amounts = {thing: in_costs(log, thing, rest.get(thing)) for thing in ("budget", "start", "cap")}
+    rewards = [Empirical(earned.tolist()) for earned, _, _ in outcomes]
+    yield name, Problem(rewards, if_named(costs), **amounts, coupled=True, max_costs=if_named(most))
+
+
+def in_costs(log: RandomLog, thing: str, given: object) -> Any:
+    """Amounts of a file, by resource if they have names, in units of the largest cost, in which a problem counts."""
+    if given is None:
+        return None
+    tops = dict(zip(log.resources, log.tops.tolist(), strict=True))
+    named = by_resource(thing, given, log.resources, otherwise=None).items()
+    return if_named({key: checks.real(what, value, 0) / tops[key] for key, (what, value) in named if value is not None})

@@ -13,7 +13,9 @@ from paceline.errors import UnknownName, UnreadableFile
 from paceline.experiments.folder import TOTALS, read_manifest
 from paceline.experiments.parquet import groups, totals_of
 from paceline.problems.problem import Problem
+from paceline.reports.tables import Table, mean_and_error
 from paceline.simulation.results import Results, Run
+from paceline.simulation.totals import NOTHING
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +31,13 @@ class Study(Mapping[str, Results]):
         self.rounds = np.array(self.experiment["rounds"], np.int64)
         self.names = [entry["name"] for entry in self.experiment["problems"]]
         self.labels = [entry["label"] for entry in self.experiment["policies"]]
-        self._read: dict[int, Results] = {}
+
+    def __repr__(self) -> str:
+        size = f"{len(self.names)} problems, {len(self.labels)} policies, {self.experiment['trials']} trials"
+        return f"<Study {self.manifest['name']!r} in {str(self.path)!r}: {size} of {self.rounds[-1]:,} rounds>"
+
+    def _repr_html_(self) -> str:
+        return self._table._repr_html_()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> "Study":
@@ -44,6 +52,18 @@ class Study(Mapping[str, Results]):
     def problems(self) -> list[Problem]:
         """The problems in their order."""
         return [Problem.from_dict(entry["problem"]) for entry in self.experiment["problems"]]
+
+    def table(self) -> Table:
+        """A line per problem: the steady regret of every policy at the last round."""
+        return self._table
+
+    @cached_property
+    def _table(self) -> Table:
+        rows = tuple(
+            (self.names[number], *(mean_and_error(results[label].steady_regret[:, -1]) for label in self.labels))
+            for number, results in self.results()
+        )
+        return Table(("problem", *self.labels), rows)
 
     def __getitem__(self, name: str) -> Results:
         if name not in self.names:
@@ -72,8 +92,9 @@ class Study(Mapping[str, Results]):
         runs = {}
         for policy, own in groupby(tables, key=lambda table: table.column("policy")[0].as_py()):
             label = self.labels[policy]
-            memory = np.dtype((np.record, [tuple(field) for field in self.manifest["memory"][label]]))
-            totals = totals_of(list(own), len(self.rounds), memory)
+            fields = [tuple(field) for field in self.manifest["memory"][label]]
+            memory = np.dtype((np.record, fields)) if fields else NOTHING
+            totals = totals_of(list(own), len(self.rounds), len(problem.resources), memory)
             shown = self.experiment["policies"][policy]["policy"]
             runs[label] = Run(label, shown, problem, self.rounds, totals)
         return Results(problem, self.experiment["seed"], self.rounds, runs)

@@ -2,11 +2,9 @@
 
 import os
 import signal
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import parent_process, resource_tracker
-from pathlib import Path
 from threading import Thread
 
 from paceline.experiments.experiment import Task
@@ -20,13 +18,9 @@ def run_task(task: Task, step: Callable[[int], None] | None = None) -> Totals:
 
 
 def compile_all(trials: Sequence[Trial]) -> None:
-    """Compile every policy, or load it from the disk, before the work; one process at a time on a machine.
-
-    Several processes that compile the same function at once can spoil numba's cache.
-    """
-    with one_at_a_time():
-        for trial in trials:
-            compile_first(trial)
+    """Compile every policy, or load it from the disk, before the work; of several processes one does it for all."""
+    for trial in trials:
+        compile_first(trial)
 
 
 def begin_process(trials: Sequence[Trial]) -> None:
@@ -55,17 +49,3 @@ def interrupts_for_us_alone() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """Wait until no other process of this user on this machine is in here."""
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
-        yield
-        return
-    user = os.getuid() if hasattr(os, "getuid") else 0
-    with (Path(tempfile.gettempdir()) / f"paceline-compile-{user}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -23,8 +23,8 @@ from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 from numba.core.types import unliteral
 
-from paceline.machine import alone
 from paceline.kernels.stale import remove_stale
+from paceline.machine import alone
 
 
 class InnerLibrary(JITCodeLibrary):  # type: ignore[misc]  # numba has no types

@@ -10,6 +10,7 @@ serving stale machine code. `bind` therefore writes a digest of every kernel sou
 
 import hashlib
 import inspect
+import re
 import types
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -33,6 +34,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parents[1]
 COMPILED = ("kernels", "policies", "worlds", "engine.py")  # what compiled loops can contain
+
+CompilerError = numba.core.errors.NumbaError
+NOISE = ("Failed in nopython", "During:", "No implementation of function", "There are", "File ", "- Resolution")
 
 # nogil: trials run in threads. error_model: division by zero gives inf or nan as in NumPy instead of a branch per
 # division. _nrt: no reference counting; kernels work on arrays that the caller owns and allocate nothing, and counting
@@ -144,15 +148,45 @@ def types_of(arguments: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def direct(bound: Function, *arguments: Any) -> Function:
-    """Call a function made by `bind` once, and give back a way to call it again with arguments of the same types.
+    """A way to call a function made by `bind` with arguments of these types; it is compiled now, not called.
 
     A normal call works out the types of all its arguments first: nine microseconds for a state of twenty arrays, three
     times what the call itself takes. For arguments of other types the answer is undefined.
     """
-    bound(*arguments)
     if not is_on():
         return bound
+    compile_now(bound, *arguments)
     return cast(Function, bound.overloads[types_of(arguments)].entry_point)  # type: ignore[attr-defined]
+
+
+def compiled_result(function: Callable[..., Any], *arguments: Any) -> str:
+    """The type of what a function returns for such arguments, as the compiler sees it."""
+    dispatcher = numba.njit(function, **{**OPTIONS, "_nrt": True})
+    dispatcher.compile(types_of(arguments))
+    return str(next(iter(dispatcher.overloads.values())).signature.return_type)
+
+
+def where_it_failed(error: Exception, function: Callable[..., Any]) -> tuple[int, str]:
+    """The line in the file of a function that the compiler could not take, and why, in one line."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    file = re.escape(Path(inspect.getfile(function)).name)
+    lines = [int(line) for line in re.findall(rf'File "[^"]*{file}", line (\d+)', text)]
+    lines += [int(line) for line in re.findall(rf"{file} \((\d+)\)", text)]
+    begin = function.__code__.co_firstlineno
+    reasons = [part.strip(" >-.:") for part in text.splitlines() if part.strip()]
+    telling = [part for part in reasons if not part.startswith(NOISE)] or reasons
+    return max(lines, default=begin), without_details(telling[0])
+
+
+def without_details(text: str) -> str:
+    """A message without the contents of long types.
+
+    >>> without_details("Unknown attribute 'nosuch' of type State(Record(t[type=int64;offset=0]), array(int64, 1d, C))")
+    "Unknown attribute 'nosuch' of type State"
+    """
+    while len(text) > 80 and (shorter := re.sub(r"\([^()]*\)", "", text, count=1)) != text:
+        text = shorter
+    return text
 
 
 def outside_sources(functions: Iterable[Callable[..., Any]]) -> set[str]:
@@ -163,10 +197,22 @@ def outside_sources(functions: Iterable[Callable[..., Any]]) -> set[str]:
         if function in seen or function.__module__.partition(".")[0] == PACKAGE.name:
             continue
         seen.add(function)
-        texts.add(source(function))
+        texts.add(source(function) + fingerprint(function))
         called = (plain(function.__globals__.get(name)) for name in function.__code__.co_names)
         waiting += [other for other in called if isinstance(other, types.FunctionType)]
     return texts
+
+
+def fingerprint(function: Any) -> str:
+    """What sets a function apart from others in its file: its code, and the values that it closes over."""
+    held = [cell.cell_contents for cell in function.__closure__ or ()]
+    return code_text(function.__code__) + repr([plain(value) for value in held])
+
+
+def code_text(code: types.CodeType) -> str:
+    """The instructions, names and constants of a piece of code."""
+    constants = [code_text(value) if isinstance(value, types.CodeType) else repr(value) for value in code.co_consts]
+    return "\0".join([code.co_code.hex(), *code.co_names, *constants])
 
 
 def source(function: Callable[..., Any]) -> str:
@@ -174,7 +220,7 @@ def source(function: Callable[..., Any]) -> str:
     try:
         return Path(inspect.getfile(function)).read_text(encoding="utf-8")
     except (OSError, TypeError):  # typed at a prompt: its own code is all there is
-        return function.__code__.co_code.hex() + repr(function.__code__.co_consts)
+        return ""
 
 
 def wrapping_integers(function: Callable[..., Any]) -> Callable[..., Any]:

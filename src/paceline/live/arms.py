@@ -34,6 +34,7 @@ class ArmSet:
         self.max_costs: list[Amounts] = []
         self.reserves: list[Units] = []  # the largest costs in units
         self.slots: list[int] = []
+        self.params: tuple[Any, ...] = ()
         self.all = self.playing = open_books(config)
         self.add([(name, tuple(one.max_cost_of(name) for one in config.resources)) for name in config.arms])
 
@@ -108,13 +109,13 @@ class ArmSet:
 
     def field(self) -> None:
         """Let the policy see the arms in play; the storage over all arms must be up to date."""
-        self.slots = [slot for slot, status in enumerate(self.statuses) if status == ACTIVE]
-        everyone = len(self.slots) == len(self.names)
-        self.playing = self.all if everyone else self.take(self.slots)
+        slots = [slot for slot, status in enumerate(self.statuses) if status == ACTIVE]
+        self.playing = self.all if len(slots) == len(self.names) else self.take(slots)
         self.full, self.state, self.books = state_in(self.all), state_in(self.playing), books_in(self.playing)
         # With nobody in play the guard refuses every round, whatever the headroom.
         self.books.least[:] = self.playing.limits.min(axis=0, initial=sys.maxsize)
-        self.params = self.params_for(self.slots)
+        if slots != self.slots or not self.params:
+            self.slots, self.params = slots, self.params_for(slots)
         # From places to slots and names and back; entries -1 and -2 are `SKIP` and `NULL`, as the numbers want it.
         self.slot_at = [*self.slots, NULL, SKIP]
         self.name_at = [*self.names, None, None]
@@ -123,6 +124,14 @@ class ArmSet:
     def params_for(self, slots: Sequence[int]) -> tuple[Any, ...]:
         """The numbers that the policy's functions get with these arms."""
         return self.config.policy.params(self.config.setting(self.full.largest[slots]))
+
+    def find_shortage(self, slot: int) -> tuple[int, float]:
+        """The first resource that was short of a pull of this arm, or of any arm, and what the pull could have cost."""
+        slots = [slot] if slot >= 0 else self.slots
+        headroom = self.books.headroom.tolist()
+        short = (d for d, units in enumerate(headroom) if units < min(self.reserves[slot][d] for slot in slots))
+        d = next(short)
+        return d, min(self.max_costs[slot][d] for slot in slots)
 
     def drop_pending(self, slot: int) -> None:
         """A pull of this arm is not waited for any more, and has taught nothing."""

@@ -2,14 +2,16 @@
 
 from types import TracebackType
 
-from paceline.errors import JournalFailed, PacelineError
+from paceline.errors import InvalidPolicy, JournalFailed, PacelineError
+
+CUT_SHORT = (JournalFailed, InvalidPolicy)  # errors that come when something has changed already
 
 
 class Change:
     """To be entered around every change.
 
-    If anything but a refusal comes in between (an interrupt, a full disk), the books may not be what the journal says.
-    Then nothing more may happen to them.
+    If anything but a refusal comes in between (an interrupt, a full disk, a mistake of a policy), the books may not be
+    what the journal says. Then nothing more may happen to them.
     """
 
     def __init__(self) -> None:
@@ -28,10 +30,11 @@ class Change:
             raise JournalFailed("a call was cut short; the bandit must be opened again with Bandit.open, or loaded")
 
     def __enter__(self) -> None:
-        self.check()
+        if self.closed or self.unsure:
+            self.check()
         self.unsure = True
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.unsure = kind is not None and (kind is JournalFailed or not issubclass(kind, PacelineError))
+        self.unsure = kind is not None and (kind in CUT_SHORT or not issubclass(kind, PacelineError))

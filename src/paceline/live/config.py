@@ -71,6 +71,7 @@ class Config:
             start=tuple(resource.start / resource.scale for resource in self.resources),
             caps=tuple(math.inf if one.cap is None else one.cap / one.scale for one in self.resources),
             refills=tuple(resource.max_refill > 0.0 for resource in self.resources),
+            seed=self.seed,
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,12 +10,13 @@ crash of the machine it must also be synced, with each line or when the caller s
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from paceline.errors import JournalFailed, JournalInUse, UnreadableFile
+from paceline.errors import InvalidValue, JournalFailed, JournalInUse, UnreadableFile
 
 DIGITS = 8
 AT_ONCE = 10_000  # texts
@@ -50,6 +51,7 @@ class Journal:
     """The open file. Only one can be open at a time, in whichever process."""
 
     def __init__(self, path: str | os.PathLike[str], sync_each: bool = False) -> None:
+        check_locks(path)
         self.path = Path(path)
         self.owner = os.getpid()
         self.sync_each = sync_each
@@ -107,7 +109,7 @@ class Journal:
             if os.write(self._file, line) < length:
                 raise OSError("only a part of the line was written")
             if self.sync_each:
-                os.fdatasync(self._file)
+                getattr(os, "fdatasync", os.fsync)(self._file)
         except OSError as error:
             self.give_up()
             problem = error.strerror or error
@@ -154,7 +156,9 @@ class Journal:
 
 
 def sync_folder(path: Path) -> None:
-    """Make the name of a new file, too, outlive a crash of the machine."""
+    """Make the name of a new file, too, outlive a crash of the machine, where a folder can be synced."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -162,9 +166,18 @@ def sync_folder(path: Path) -> None:
         os.close(folder)
 
 
+def check_locks(path: str | os.PathLike[str]) -> None:
+    """Refuse a journal where the system cannot keep others from writing to it."""
+    try:
+        import fcntl  # noqa: F401
+    except ImportError as error:
+        rule = "a system that can lock files (save and load do without)"
+        raise InvalidValue(f"journal must be on {rule}, got {path} on {sys.platform}, which has no fcntl") from error
+
+
 def lock(file: int, path: Path) -> None:
     """Take the file for this Bandit alone; the system frees it when the process ends, however it ends."""
-    import fcntl  # POSIX; elsewhere a bandit can be saved and loaded, but not journalled
+    import fcntl
 
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -2,43 +2,55 @@
 
 Every change is one call here, and the same calls in the same order give the same books, bit for bit: that is how a
 journal is read back. A call either happens as a whole or raises and changes nothing.
+
+Amounts come in tuples with an entry per resource. Most bandits have one resource and are told all of an outcome at
+once; where a shorter way was worth it for them, it is marked as the usual case.
 """
 
 import heapq
 from collections import OrderedDict
+from operator import truediv
 from typing import Any
 
 import numpy as np
 
 from paceline import checks
-from paceline.engine import Log, engine_for
-from paceline.errors import Conflict, InvalidValue, UnknownName
-from paceline.kernels.budget import line_units
-from paceline.kernels.jit import plain
-from paceline.live.arms import ArmSet, check_arms
-from paceline.live.config import Config
-from paceline.live.currency import Currency
-from paceline.live.decision import CANCELLED, NULL, Outcome, PendingPull
-from paceline.packed import calls_for
-from paceline.policies.policy import SKIP
+from paceline.engine import Log, calls_for, replayer_for
+from paceline.errors import Conflict, InvalidPolicy, InvalidValue, UnknownName
+from paceline.kernels.budget import line_units, move
+from paceline.kernels.lp import plain_throughout
+from paceline.kernels.state import GUARD
+from paceline.live.arms import ArmSet
+from paceline.live.config import Config, check_arms
+from paceline.live.decision import CANCELLED, NULL, Costs, Outcome, PendingPull
+from paceline.live.resource import label
 
-# The columns of a `Log`: told, arm, event, partner, reward, cost, released, charged.
+# The columns of a `Log`: told, arm, reason, tag, reward, cost, released, charged.
 COLUMNS = (np.int64, np.int64, np.int64, np.int64, np.float64, np.float64, np.int64, np.int64)
 MOST_COUNT = 2**63 - 2**33  # units, with room for the costs of a round
 BATCH = 100_000  # rows of a log that are collected before they are taken in
 
-Choice = tuple[int, int, int]  # slot, event, partner: what a policy has decided, in slots
+Choice = tuple[int, int, int]  # slot, reason, tag: what a policy has decided, in slots
+Units = tuple[int, ...]
+
+line_of, move_units = plain_throughout(line_units), plain_throughout(move)
 
 
 class Ledger:
     """The state of a live bandit and everything that can happen to it."""
 
     def __init__(self, config: Config) -> None:
+        count = len(config.resources)
         self.config = config
-        self.currency = Currency(config.scale)
-        self.calls = calls_for(config.policy)
-        self.arm_set = ArmSet(config.policy, self.currency, config.budget, config.seed)
-        self.arm_set.add([(name, config.max_cost_of(name)) for name in config.arms])
+        self.calls = calls_for(config.policy, count)
+        self.tag_is_arm, self.situations = config.policy.tag_is_arm, config.policy.reasons
+        self.is_unnamed = config.is_unnamed
+        self.arm_set = ArmSet(config)
+        self.currencies = [resource.currency for resource in config.resources]
+        self.scales = [resource.scale for resource in config.resources]
+        self.is_single = count == 1
+        self.unknown: Costs = (None,) * count
+        self.no_units: Units = (0,) * count
         self.rounds = 0
         self.renew_most_rounds()
         self.pending: dict[int, PendingPull] = {}
@@ -53,117 +65,176 @@ class Ledger:
 
     def decide(self, deadline: float | None = None) -> Choice:
         """Begin a round and let the policy choose."""
-        self.check_rounds()
+        if self.rounds >= self.most_rounds:
+            self.refuse_round()
         arm_set = self.arm_set
-        arm, event, partner = self.calls.ask(arm_set.params, *arm_set.playing)
-        choice = arm_set.slot_at[arm], event, arm_set.slot_at[partner]
-        self.begin(choice, deadline)
-        return choice
+        arm, reason, tag = self.calls.ask(arm_set.params, arm_set.playing)
+        slot_at = arm_set.slot_at
+        slot = slot_at[arm]
+        if self.tag_is_arm or reason == GUARD:
+            try:
+                tag = slot_at[tag]
+            except IndexError:
+                name = type(self.config.policy).__name__
+                raise InvalidPolicy(f"{name}.choose must choose a tag that is an arm, got {tag}") from None
+        self.begin(slot, reason, tag, deadline)
+        return slot, reason, tag
 
     def follow(self, choice: Choice, deadline: float | None = None) -> None:
         """Begin a round with a choice made earlier, as a journal tells it."""
-        self.check_rounds()
+        if self.rounds >= self.most_rounds:
+            self.refuse_round()
         places = self.arm_set.places
-        slot, event, partner = choice
-        self.waiting.append((0, places[slot], event, places.get(partner, SKIP), 0.0, 0.0, 0, 0))
-        self.begin(choice, deadline)
+        slot, reason, tag = choice
+        place = places[tag] if self.tag_is_arm or reason == GUARD else tag
+        none = self.no_units
+        self.waiting.append((0, places[slot], reason, place, 0.0, none, none, none))
+        self.begin(slot, reason, tag, deadline)
         if len(self.waiting) >= BATCH:
             self.catch_up()
 
-    def begin(self, choice: Choice, deadline: float | None) -> None:
-        """Book a choice; a pull stays open, with its largest cost reserved (the engine has seen to the money)."""
+    def begin(self, slot: int, reason: int, tag: int, deadline: float | None) -> None:
+        """Book a choice; a pull stays open, with its largest costs reserved (the engine has seen to the amounts)."""
         self.rounds += 1
-        slot, event, partner = choice
         if slot >= 0:
-            pull = self.pending[self.rounds] = PendingPull(slot, event, partner, self.arm_set.reserves[slot])
+            pull = self.pending[self.rounds] = PendingPull(slot, reason, tag, self.arm_set.reserves[slot])
             if deadline is not None:
                 pull.deadline = deadline
                 heapq.heappush(self.deadlines, (deadline, self.rounds))
 
-    def check_rounds(self) -> None:
-        """The guard counts rounds and money exactly up to a point."""
-        if self.rounds >= self.most_rounds:
-            raise InvalidValue(f"rounds must stay at or below {self.most_rounds}, got one more")
+    def refuse_round(self) -> None:
+        """The guard counts rounds and amounts exactly up to a point."""
+        raise InvalidValue(f"rounds must stay at or below {self.most_rounds}, got one more")
 
     def renew_most_rounds(self) -> None:
-        """The last round whose line can be counted in 64 bits, with all that was credited."""
-        clock = self.arm_set.clock
-        room = MOST_COUNT - int(clock.credited_units) - int(clock.held_units)
-        self.most_rounds = min(checks.MOST_ROUNDS, room // (int(clock.rate_units) + 1))
+        """The last round whose lines can be counted in 64 bits, with all that was credited or may come back."""
+        books = self.arm_set.books
+        self.most_rounds = checks.MOST_ROUNDS
+        for d, resource in enumerate(self.config.resources):
+            room = MOST_COUNT - int(books.start[d]) - int(books.credited[d]) - int(books.held[d])
+            per_round = int(books.rate[d]) + 1 + resource.currency.charge(resource.max_refill)
+            self.most_rounds = min(self.most_rounds, room // per_round)
 
     # Outcomes.
 
-    def tell(self, number: int, reward: float | None, cost: float | None) -> bool:
-        """Take in a reward, a cost, or both; says whether this was news."""
-        if reward is None and cost is None:
+    def tell(self, number: int, reward: float | None, costs: Costs) -> bool:
+        """Take in a reward, costs, or both; says whether this was news."""
+        if reward is None and costs == self.unknown:
             raise InvalidValue(f"tell must be given a reward, a cost or both, got neither for decision {number}")
         pull = self.pending.get(number)
         if pull is None:
-            self.check_same(number, reward, cost)
+            self.check_same(number, reward, costs)
             return False
-        arm_set = self.arm_set
         if reward is not None:
             most = self.config.max_reward
             if not (type(reward) is float and 0.0 <= reward <= most):  # the usual case costs no message
                 reward = checks.real(f"reward of decision {number}", reward, 0, most)
             if pull.reward is not None and pull.reward != reward:
                 raise Conflict(f"decision {number} must keep its reward {pull.reward!r}, got {reward!r}")
-        if cost is not None:
-            most = arm_set.max_costs[pull.slot]
-            if not (type(cost) is float and 0.0 <= cost <= most):
-                cost = checks.real(f"cost of decision {number} ({arm_set.names[pull.slot]})", cost, 0, most)
-            if pull.cost is not None and pull.cost != cost:
-                raise Conflict(f"decision {number} must keep its cost {pull.cost!r}, got {cost!r}")
-        news = (reward is not None and pull.reward is None) or (cost is not None and pull.cost is None)
-        if news:
-            self.take_news(number, pull, reward, cost)
-        return news
-
-    def take_news(self, number: int, pull: PendingPull, reward: float | None, cost: float | None) -> None:
-        """Book what is new; once reward and cost are both known the policy learns and the decision is settled."""
-        released = charged = 0
-        if cost is not None and pull.cost is None:
-            released, charged = pull.reserved, self.currency.charge(cost) - pull.charged
-            pull.cost, pull.reserved, pull.charged = cost, 0, pull.charged + charged
-        if reward is None and pull.expired and pull.cost is not None:
-            reward = self.config.silence  # nothing more is expected of it
-        if reward is not None:
-            pull.reward = reward
-        if pull.reward is None or pull.cost is None:
-            self.move_money(released, charged)
-            return
-        del self.pending[number]
-        self.expired_pulls.pop(number, None)
-        self.remember(number, (pull.reward, pull.cost))
-        outcome = pull.reward / self.config.max_reward, pull.cost / self.config.scale, released, charged
-        places = self.arm_set.places
-        arm, partner = places.get(pull.slot), places.get(pull.partner)
-        if arm is None or partner is None:
-            self.take_in_aside(pull, outcome)
-        elif self.waiting:
-            self.waiting.append((1, arm, pull.event, partner, *outcome))
+        cost = costs[0]
+        usual = self.is_single and type(cost) is float and 0.0 <= cost <= self.arm_set.max_costs[pull.slot][0]
+        if not usual or pull.costs:
+            costs = self.check_costs(number, pull, costs)
+        if reward is None or pull.costs or pull.charged or None in costs:
+            return self.take_part(number, pull, reward, costs)
+        currencies = self.currencies
+        if usual:
+            charged: Units = (currencies[0].charge(costs[0]),)  # type: ignore[arg-type]  # it is known
         else:
-            self.calls.take_in(self.arm_set.params, *self.arm_set.playing, arm, pull.event, partner, *outcome)
+            charged = tuple([one.charge(cost) for one, cost in zip(currencies, costs, strict=True)])  # type: ignore[arg-type]
+        self.settle(number, pull, reward, costs, pull.reserved, charged)
+        return True
 
-    def take_in_aside(self, pull: PendingPull, outcome: tuple[float, float, int, int]) -> None:
-        """Learn of an arm that is not in play: on the full state, in which arms stand at their slots."""
+    def check_costs(self, number: int, pull: PendingPull, costs: Costs) -> Costs:
+        """Costs that can be, and are those that were told before."""
+        arm_set = self.arm_set
+        decision = f"decision {number} ({arm_set.names[pull.slot]})"
+        checked: list[float | None] = []
+        rows = zip(self.config.resources, costs, arm_set.max_costs[pull.slot], pull.costs or self.unknown, strict=True)
+        for resource, given, most, known in rows:
+            cost = None if given is None else resource.check_cost(decision, given, most)
+            if None not in (cost, known) and cost != known:
+                thing = label("cost", resource.name)
+                raise Conflict(f"decision {number} must keep its {thing} {known!r}, got {cost!r}")
+            checked.append(cost)
+        return tuple(checked)
+
+    def take_part(self, number: int, pull: PendingPull, reward: float | None, costs: Costs) -> bool:
+        """Book what is new, if anything; once all is known the policy learns and the decision is settled."""
+        known, before, reserved = pull.costs or self.unknown, pull.charged or self.no_units, pull.reserved
+        is_new = [cost is not None and old is None for cost, old in zip(costs, known, strict=True)]
+        if not any(is_new) and (reward is None or pull.reward is not None):
+            return False
+        costs = tuple(cost if new else old for cost, old, new in zip(costs, known, is_new, strict=True))
+        released = tuple(units if new else 0 for units, new in zip(reserved, is_new, strict=True))
+        charged = tuple(
+            self.currencies[d].charge(costs[d]) - before[d] if new else 0  # type: ignore[arg-type]  # it is known
+            for d, new in enumerate(is_new)
+        )
+        if reward is None:
+            reward = pull.reward
+        if reward is None and pull.expired and None not in costs:
+            reward = self.config.silence  # nothing more is expected of it
+        if reward is not None and None not in costs:
+            self.settle(number, pull, reward, costs, released, charged)
+            return True
+        pull.reward, pull.costs = reward, costs
+        self.move(pull, released, charged)
+        return True
+
+    def move(self, pull: PendingPull, released: Units, charged: Units) -> None:
+        """Release and charge units for a pull of which not all is known."""
+        pull.reserved = tuple(map(int.__sub__, pull.reserved, released))
+        pull.charged = tuple(map(int.__add__, pull.charged or self.no_units, charged))
+        self.move_units(released, charged)
+
+    def settle(
+        self, number: int, pull: PendingPull, reward: float, costs: Costs, released: Units, charged: Units
+    ) -> None:
+        """All of a pull is known: the policy learns, and it is remembered for a while."""
+        del self.pending[number]
+        if pull.expired:
+            del self.expired_pulls[number]
+        self.remember(number, (reward, costs))
+        if self.is_single:
+            shares: tuple[float, ...] = (costs[0] / self.scales[0],)  # type: ignore[operator]  # it is known
+        else:
+            shares = tuple(map(truediv, costs, self.scales))
+        arm_set = self.arm_set
+        arm, tag = arm_set.places.get(pull.slot), pull.tag
+        if self.tag_is_arm:
+            tag = arm_set.places.get(tag)  # type: ignore[assignment]  # None if it is not in play
+        share = reward / self.config.max_reward
+        if arm is None or tag is None:
+            self.settle_aside(pull, share, shares, released, charged)
+        elif self.waiting:
+            self.waiting.append((1, arm, pull.reason, tag, share, shares, released, charged))
+        else:
+            self.calls.tell(arm_set.params, arm_set.playing, arm, pull.reason, tag, share, shares, released, charged)
+
+    def settle_aside(
+        self, pull: PendingPull, reward: float, costs: tuple[float, ...], released: Units, charged: Units
+    ) -> None:
+        """Learn of an arm that is not in play: on the full storage, in which arms stand at their slots."""
         self.catch_up()
         arm_set = self.arm_set
         arm_set.merge()
         count = len(arm_set.names)
-        partner = count if pull.partner == NULL else pull.partner
-        params = arm_set.params_for(count)
-        self.calls.take_in(params, *arm_set.all, pull.slot, pull.event, partner, *outcome)
+        tag = count if self.tag_is_arm and pull.tag == NULL else pull.tag
+        params = arm_set.params_for(range(count))
+        self.calls.tell(params, arm_set.all, pull.slot, pull.reason, tag, reward, costs, released, charged)
         arm_set.field()
 
-    def check_same(self, number: int, reward: float | None, cost: float | None) -> None:
+    def check_same(self, number: int, reward: float | None, costs: Costs) -> None:
         """News of a decision that is not open must be old news."""
         told = self.settled.get(number)
         if told is None:
             raise self.not_open(number)
         if told == CANCELLED:
-            raise Conflict(f"decision {number} was cancelled; it must not be told an outcome, got {(reward, cost)}")
-        for thing, given, known in (("reward", reward, told[0]), ("cost", cost, told[1])):
+            given = reward, self.config.by_name(costs)
+            raise Conflict(f"decision {number} was cancelled; it must not be told an outcome, got {given}")
+        things = ["reward", *(label("cost", name) for name in self.config.names)]
+        for thing, given, known in zip(things, (reward, *costs), (told[0], *told[1]), strict=True):
             if given is not None and checks.real(f"{thing} of decision {number}", given) != known:
                 raise Conflict(f"decision {number} must keep its {thing} {known!r}, got {given!r}")
 
@@ -176,18 +247,18 @@ class Ledger:
             if self.settled[number] != CANCELLED:
                 raise Conflict(f"decision {number} was told its outcome; it must not be cancelled any more")
             return False
-        if pull.cost is not None or pull.reward is not None:
+        if pull.costs or pull.reward is not None:
             raise Conflict(f"decision {number} was told a part of its outcome; it must not be cancelled any more")
-        del self.pending[number]
+        self.forget(number)
         self.expired_pulls.pop(number, None)
         self.remember(number, CANCELLED)
-        self.move_money(pull.reserved, -pull.charged)
+        self.move(pull, pull.reserved, tuple(-units for units in pull.charged or self.no_units))
         return True
 
     def expire(self, number: int) -> bool:
         """Give up waiting for a pull; says whether this was news.
 
-        A cost that is not known is charged in full. With a cost but no reward, silence may stand for a reward.
+        Costs that are not known are charged in full. With all costs but no reward, silence may stand for a reward.
         """
         pull = self.pending.get(number)
         if pull is None:
@@ -196,19 +267,24 @@ class Ledger:
             return False
         if pull.expired:
             return False
-        if pull.cost is not None and self.config.silence is not None:
-            self.take_news(number, pull, self.config.silence, None)
+        costs_are_known = pull.costs and None not in pull.costs
+        if costs_are_known and self.config.silence is not None:
+            self.take_part(number, pull, self.config.silence, self.unknown)
             return True
         pull.expired = True
-        if pull.cost is None:
-            units = pull.reserved
-            pull.reserved, pull.charged = 0, units
-            self.move_money(units, units)
+        if not costs_are_known:
+            self.move(pull, pull.reserved, pull.reserved)
         self.expired_pulls[number] = None
         if len(self.expired_pulls) > self.config.remember:
             forgotten, _ = self.expired_pulls.popitem(last=False)
-            del self.pending[forgotten]
+            self.forget(forgotten)
         return True
+
+    def forget(self, number: int) -> None:
+        """A pull is not waited for any more, and has taught nothing."""
+        self.catch_up()
+        pull = self.pending.pop(number)
+        self.arm_set.drop_pending(pull.slot)
 
     def due(self, now: float) -> int | None:
         """The first open decision whose deadline has passed and that has not expired yet."""
@@ -235,42 +311,60 @@ class Ledger:
         if len(self.settled) > self.config.remember:
             self.settled.popitem(last=False)
 
-    # Currency.
+    # Amounts.
 
-    def move_money(self, released: int, charged: int) -> None:
+    def move_units(self, released: Units, charged: Units) -> None:
         """Release and charge units without an outcome to learn from."""
         self.catch_up()
-        clock = self.arm_set.clock
-        clock.reserved_units -= released
-        clock.spent_units += charged
+        for d, units in enumerate(zip(released, charged, strict=True)):
+            move_units(self.arm_set.books, d, *units)
 
-    def credit(self, amount: float, over: int = 0) -> None:
+    def credit(self, amounts: tuple[float | None, ...], over: int = 0) -> None:
         """More income, besides the budget of each round: at once, or in equal parts over the rounds to come.
 
         What is still held back of an earlier credit is spread anew together with this one.
         """
-        amount = checks.real("credit", amount, 0, above_low=True)
-        over = checks.whole("over", over, 0, checks.MOST_ROUNDS)
         self.catch_up()
-        clock = self.arm_set.clock
-        self.currency.check_total(int(plain(line_units)(clock)) + int(clock.held_units), amount)
-        if over == 0:
-            clock.credited_units += self.currency.income(amount)
-        else:
-            clock.held_units += self.currency.income(amount)
-            clock.held_rounds = max(over, int(clock.held_rounds))
+        books = self.arm_set.books
+        income: list[int | None] = []
+        for d, (resource, given) in enumerate(zip(self.config.resources, amounts, strict=True)):
+            if given is None and not self.config.is_unnamed:
+                income.append(None)
+                continue
+            amount = checks.real(label("credit", resource.name), given, 0, above_low=True)
+            refills = self.rounds * resource.currency.charge(resource.max_refill)
+            so_far = int(line_of(books, d)) + int(books.lost[d]) + int(books.held[d]) + refills
+            resource.currency.check_total(label("income", resource.name), so_far, amount)
+            income.append(resource.currency.income(amount))
+        over = checks.whole("over", over, 0, checks.MOST_ROUNDS)
+        if all(units is None for units in income):
+            raise InvalidValue("credit must be a number for some resource, got none")
+        for d, units in enumerate(income):
+            if units is not None:
+                self.add_income(d, units, over)
         self.renew_most_rounds()
+
+    def add_income(self, d: int, units: int, over: int) -> None:
+        """Credit units of one resource; what is above its cap is lost."""
+        books = self.arm_set.books
+        if over > 0:
+            books.held[d] += units
+            books.held_rounds[d] = max(over, int(books.held_rounds[d]))
+            return
+        books.credited[d] += units
+        books.lost[d] += max(int(line_of(books, d)) - int(books.spent[d]) - int(books.cap[d]), 0)
 
     # Arms.
 
-    def add(self, name: str, max_cost: float | None) -> None:
-        """A new arm."""
+    def add(self, name: str, max_costs: tuple[float | None, ...]) -> None:
+        """A new arm; a largest cost that is not given is that of all arms."""
         check_arms([name], self.arm_set.names)
-        if max_cost is None:
-            max_cost = self.config.max_cost_of(name)
-        max_cost = self.config.check_max_cost(name, max_cost)
+        largest = tuple(
+            resource.check_max_cost(name, resource.max_cost_of(name) if given is None else given)
+            for resource, given in zip(self.config.resources, max_costs, strict=True)
+        )
         self.catch_up()
-        self.arm_set.add([(name, max_cost)])
+        self.arm_set.add([(name, largest)])
 
     def set_status(self, name: str, status: str) -> bool:
         """Pause, resume or retire an arm; says whether anything changes."""
@@ -286,6 +380,5 @@ class Ledger:
         if self.waiting:
             columns = zip(*self.waiting, strict=True)
             log = Log(*(np.array(column, kind) for column, kind in zip(columns, COLUMNS, strict=True)))  # type: ignore[arg-type]
-            engine = engine_for(type(self.config.policy))  # type: ignore[arg-type]  # mypy takes the class for an object
-            engine.replay(self.arm_set.params, self.arm_set.state, log)
+            replayer_for(type(self.config.policy))(self.arm_set.params, self.arm_set.playing, log)
             self.waiting = []

@@ -12,7 +12,7 @@ from paceline.live.journal import DIGITS, Journal, Place, Read, sync_folder
 from paceline.live.ledger import Ledger
 from paceline.policies.policy import Policy
 
-TITLE, FORMAT = "paceline journal", 1
+TITLE, FORMAT = "paceline journal", 2
 TITLE_BYTES = f'["{TITLE}"'.encode()
 SNAPSHOT_EVERY = 100_000
 
@@ -134,23 +134,23 @@ def happen(ledger: Ledger, event: Any, number: int, path: Path) -> None:
     """Let one event of a journal happen again."""
     try:
         match event:
-            case ["ask", slot, why, partner]:
-                ledger.follow((slot, why, partner))
-            case ["ask", slot, why, partner, deadline]:
-                ledger.follow((slot, why, partner), deadline)
-            case ["tell", decision, reward, cost]:
-                ledger.tell(decision, reward, cost)
+            case ["ask", slot, reason, tag]:
+                ledger.follow((slot, reason, tag))
+            case ["ask", slot, reason, tag, deadline]:
+                ledger.follow((slot, reason, tag), deadline)
+            case ["tell", decision, reward, *costs]:
+                ledger.tell(decision, reward, tuple(costs))
             case ["cancel", decision]:
                 ledger.cancel(decision)
             case ["expire", decision]:
                 ledger.expire(decision)
-            case ["credit", amount, over]:
-                ledger.credit(amount, over)
-            case ["add", name, max_cost]:
-                ledger.add(name, max_cost)
+            case ["credit", over, *amounts]:
+                ledger.credit(tuple(amounts), over)
+            case ["add", name, *max_costs]:
+                ledger.add(name, tuple(max_costs))
             case ["status", name, status]:
                 ledger.set_status(name, status)
             case _:
                 raise UnreadableFile(f"{event!r} is not an event")
-    except (PacelineError, KeyError, TypeError) as error:
+    except (PacelineError, KeyError, TypeError, ValueError, IndexError) as error:
         raise UnreadableFile(f"journal {path} does not make sense in line {number}: {error}") from error

@@ -79,7 +79,9 @@ class Resource:
         thing = f"{label('cost', self.name)} of {decision}"
         low = self.least_cost
         if isinstance(given, Real) and not isinstance(given, bool) and -LARGEST_AMOUNT < given < low:
-            raise InvalidValue(f"{thing} must be at least {low:g} (max_refill= says what a pull may bring), got {given!r}")
+            raise InvalidValue(
+                f"{thing} must be at least {low:g} (max_refill= says what a pull may bring), got {given!r}"
+            )
         return checks.real(thing, given, low, most)
 
 
@@ -136,7 +138,9 @@ def make_resource(name: str, arms: Sequence[str], given: dict[str, Labelled]) ->
         name, budget, max_cost, max_refill, scale, start, None if cap is None else checks.real(thing, cap, 0)
     )
     if not resource.can_hold(largest):
-        raise InvalidValue(f"{thing} must cover the largest cost of every arm, {resource.in_units(largest)}, got {cap!r}")
+        raise InvalidValue(
+            f"{thing} must cover the largest cost of every arm, {resource.in_units(largest)}, got {cap!r}"
+        )
     if cap is not None and cap < start:
         raise InvalidValue(f"{thing} must hold the start stock, {start:g}, got {cap!r}")
     return resource

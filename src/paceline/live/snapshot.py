@@ -11,76 +11,94 @@ import numpy as np
 
 from paceline.errors import PacelineError, UnreadableFile
 from paceline.files import all_or_nothing
+from paceline.kernels.budget import Books
 from paceline.kernels.estimates import Estimates
+from paceline.kernels.state import books_in
 from paceline.live.config import read_config
 from paceline.live.decision import PendingPull
 from paceline.live.journal import sync_folder
 from paceline.live.ledger import Ledger
 from paceline.policies.policy import Policy
 
-FORMAT = 1
-ENTRIES = ("slot", "event", "partner", "reserved", "charged", "reward", "cost", "deadline", "expired")
-SUMS = ("pulls", "reward_sum", "cost_sum", "reward_squares", "cost_squares")
+FORMAT = 2
+PULL = ("slot", "reason", "tag", "reserved", "charged", "reward", "costs", "deadline", "expired")
+SUMS = ("pulls", "reward_sum", "reward_squares", "cost_sum", "cost_squares")  # those of costs by resource
+AMOUNTS = Books._fields[1:14]  # of each resource, in units
+MEASURES = ("unit", "cost", "rate", "headroom", "planned")  # of each resource, on the scale of the policy
 
 
 def describe_ledger(ledger: Ledger) -> dict[str, Any]:
     """Everything in the books."""
-    arm_set = ledger.arm_set
+    arm_set, config = ledger.arm_set, ledger.config
     arm_set.merge()
+    storage = arm_set.all
     return {
-        "settings": ledger.config.to_dict(),
+        "settings": config.to_dict(),
         "rounds": ledger.rounds,
         "arms": [
             {
                 "name": name,
-                "max_cost": arm_set.max_costs[slot],
+                "max_cost": config.by_name(arm_set.max_costs[slot]),
                 "status": arm_set.statuses[slot],
-                **{entry: getattr(arm_set.full.arms, entry)[slot].item() for entry in SUMS},
+                **{entry: getattr(arm_set.full.arms, entry)[slot].tolist() for entry in SUMS},
             }
             for slot, name in enumerate(arm_set.names)
         ],
-        "clock": fields_of(arm_set.clock),
-        "memory": fields_of(arm_set.memory),
-        "table": arm_set.full.table.tolist(),
+        "tally": fields_of(storage.tally[0]),
+        "clock": fields_of(storage.clock[0]),
+        "record": fields_of(storage.record[0]),
+        "memory": {name: array.tolist() for name, array in storage.memory._asdict().items()},
+        "amounts": dict(zip(AMOUNTS, storage.amounts.tolist(), strict=True)),
+        "measures": dict(zip(MEASURES, storage.measures.tolist(), strict=True)),
         "open": [
-            {"id": number, **{entry: getattr(pull, entry) for entry in ENTRIES}}
-            for number, pull in ledger.pending.items()
+            {"id": number, **{entry: getattr(pull, entry) for entry in PULL}} for number, pull in ledger.pending.items()
         ],
         "expired_pulls": list(ledger.expired_pulls),
-        "settled": [[number, *outcome] for number, outcome in ledger.settled.items()],
+        "settled": [[number, reward, list(costs)] for number, (reward, costs) in ledger.settled.items()],
     }
 
 
 def restore_ledger(body: dict[str, Any], policy: Policy | None = None) -> Ledger:
-    """The books that `written` described."""
+    """The books that `describe_ledger` described."""
     ledger = Ledger(read_config(body["settings"], policy))
-    arm_set, arms = ledger.arm_set, body["arms"]
+    arm_set, arms, config = ledger.arm_set, body["arms"], ledger.config
     added = arms[len(arm_set.names) :]
     if added:
-        arm_set.add([(arm["name"], arm["max_cost"]) for arm in added])
+        arm_set.add([(arm["name"], config.in_order("max_cost", arm["max_cost"])) for arm in added])
     arm_set.statuses = [arm["status"] for arm in arms]
-    for known, saved in zip(arm_set.full.arms, estimates_of(arms), strict=True):
-        known[:] = saved
-    arm_set.full.table[:] = body["table"]
-    set_fields(arm_set.clock, body["clock"])
-    set_fields(arm_set.memory, body["memory"])
+    storage = arm_set.all
+    restore_estimates(arm_set.full.arms, arms)
+    books_in(storage).pulls[:] = arm_set.full.arms.pulls
+    for record, values in ((storage.tally, "tally"), (storage.clock, "clock"), (storage.record, "record")):
+        set_fields(record[0], body[values])
+    for name, array in storage.memory._asdict().items():
+        array[...] = body["memory"][name]
+    storage.amounts[:] = [body["amounts"][name] for name in AMOUNTS]
+    storage.measures[:] = [body["measures"][name] for name in MEASURES]
+    for entry in body["open"]:
+        ledger.pending[entry["id"]] = restore_pull(entry)
+        arm_set.full.pending[entry["slot"]] += 1
     arm_set.field()
     ledger.rounds = body["rounds"]
     ledger.renew_most_rounds()
-    for entry in body["open"]:
-        pull = PendingPull(*(entry[name] for name in ENTRIES[:4]))
-        for name in ENTRIES[4:]:
-            setattr(pull, name, entry[name])
-        ledger.pending[entry["id"]] = pull
     ledger.deadlines = sorted((e["deadline"], e["id"]) for e in body["open"] if e["deadline"] is not None)
     ledger.expired_pulls.update(dict.fromkeys(body["expired_pulls"]))
-    ledger.settled.update((number, (reward, cost)) for number, reward, cost in body["settled"])
+    ledger.settled.update((number, (reward, tuple(costs))) for number, reward, costs in body["settled"])
     return ledger
+
+
+def restore_pull(entry: dict[str, Any]) -> PendingPull:
+    """A pull that waits for news."""
+    values = {name: tuple(entry[name]) if isinstance(entry[name], list) else entry[name] for name in PULL}
+    pull = PendingPull(*(values[name] for name in PULL[:4]))
+    for name in PULL[4:]:
+        setattr(pull, name, values[name])
+    return pull
 
 
 def fields_of(record: Any) -> dict[str, Any]:
     """The fields of a record by name."""
-    return {name: record[name].item() for name in record.dtype.names}
+    return {name: record[name].tolist() for name in record.dtype.names}
 
 
 def set_fields(record: Any, values: dict[str, Any]) -> None:
@@ -89,19 +107,15 @@ def set_fields(record: Any, values: dict[str, Any]) -> None:
         record[name] = values[name]
 
 
-def estimates_of(arms: list[dict[str, Any]]) -> Estimates:
-    """Sums as they were written; means and widths follow from them as in `estimates.observe`."""
-    pulls = np.array([arm["pulls"] for arm in arms], np.int64)
-    sums = {name: np.array([arm[name] for arm in arms], np.float64) for name in SUMS[1:]}
-    tried = pulls > 0
-    counts = np.where(tried, pulls, 1)
-    return Estimates(
-        pulls,
-        **sums,
-        reward_mean=np.where(tried, sums["reward_sum"] / counts, 0.0),
-        cost_mean=np.where(tried, sums["cost_sum"] / counts, 0.0),
-        width=np.where(tried, 1.0 / np.sqrt(counts), math.inf),
-    )
+def restore_estimates(known: Estimates, arms: list[dict[str, Any]]) -> None:
+    """Write sums as they were; means and widths follow from them as in `estimates.observe`."""
+    for entry in SUMS:
+        getattr(known, entry)[:] = [arm[entry] for arm in arms]
+    tried = known.pulls > 0
+    counts = np.where(tried, known.pulls, 1)
+    known.reward_mean[:] = np.where(tried, known.reward_sum / counts, 0.0)
+    known.cost_mean[:] = np.where(tried[:, None], known.cost_sum / counts[:, None], 0.0)
+    known.width[:] = np.where(tried, 1.0 / np.sqrt(counts), math.inf)
 
 
 def checksum(body: dict[str, Any]) -> str:
@@ -132,8 +146,8 @@ def read_file(path: str | os.PathLike[str]) -> dict[str, Any]:
         version, digest, body = document["format"], document["sha256"], document["body"]
     except (ValueError, KeyError, TypeError) as error:
         raise UnreadableFile(damaged) from error
-    if isinstance(version, int) and version > FORMAT:
-        raise UnreadableFile(f"{path} has format {version}; this version reads up to {FORMAT}")
+    if isinstance(version, int) and version != FORMAT:
+        raise UnreadableFile(f"{path} has format {version}; this version reads {FORMAT}")
     if version != FORMAT or not isinstance(body, dict) or checksum(body) != digest:
         raise UnreadableFile(damaged)
     return body

@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from paceline import checks
-from paceline.engine import check_choice, simulator_for
+from paceline.engine import prepare
 from paceline.errors import InvalidValue
+from paceline.offline.best import Rates, allowed
 from paceline.offline.data import LogLike, read_log_table
 from paceline.offline.logged import Logged, if_named
 from paceline.offline.logs import Columns, MaxCost, full_log, random_log, resources_of
-from paceline.offline.replays import Rates, Replay, Replayed, allowed, key_of, rounds_of
+from paceline.offline.replays import Replay, Replayed, key_of, rounds_of
 from paceline.policies import PoliciesLike, label_policies
 from paceline.policies.policy import Policy, Setting
 from paceline.problems.resources import by_resource
@@ -139,14 +140,10 @@ class Play:
 
     def totals(self, rows: Logged, seed: int, stream: int) -> Totals:
         """Replay the rows as they stand, with decisions of this stream."""
-        policy, setting, world = self.policy, self.setting, rows.world()
-        storage = policy.new_storage(setting, seed, stream)
-        kinds: Any = type(policy), type(world)  # mypy takes a class for an object without a hash
-        simulate_until = simulator_for(*kinds)
-        simulate_until(policy.params(setting), storage, world.data, rows.rounds)
-        check_choice(policy, storage)
-        totals = new_totals(1, setting.arms, setting.resources, policy.record)
-        note(totals, 0, storage)
+        game = prepare(self.policy, rows.world(), replace(self.setting, seed=seed, stream=stream))
+        game.until(rows.rounds)
+        totals = new_totals(1, self.setting.arms, self.setting.resources, self.policy.record)
+        note(totals, 0, game.storage)
         if not rounds_of(totals):
             raise InvalidValue(f"a log must have rows enough for a round of {self.label}, got {rows.rounds}")
         return totals

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.errors import InvalidValue, UnknownName
+from paceline.offline.best import Rates, allowed
 from paceline.offline.logged import Logged, LoggedArm, if_named
-from paceline.problems.optimum import solve_several
 from paceline.problems.resources import UNNAMED, by_resource
 from paceline.reports.tables import Table, frame
 from paceline.simulation.totals import Totals
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-Floats = npt.NDArray[np.float64]
-Rates = tuple[float, ...]  # a budget: one rate per resource
 Key = tuple[str, Any]  # the label of a policy, and the budget: a number, or the rates of several resources
 
 
@@ -80,7 +78,7 @@ class Replayed:
     @property
     def min_headroom(self) -> Any:
         """The smallest  budget * t - spent so far  over all rounds of all replays. Not below 0."""
-        lowest = np.vstack([last_totals(part.min_headroom) for part in (self.ordered, self.resampled)]).min(axis=0)
+        lowest = np.vstack([as_table(part.min_headroom) for part in (self.ordered, self.resampled)]).min(axis=0)
         return self._named((self.log.tops * lowest).tolist())
 
     def _named(self, values: Sequence[Any]) -> Any:
@@ -88,7 +86,7 @@ class Replayed:
 
     def _per_round(self, total: str, unit: float, resource: int = 0) -> Estimate:
         ordered, resampled = (
-            unit * last_totals(getattr(part, total)[:, -1])[:, resource] / rounds_of(part)
+            unit * as_table(getattr(part, total)[:, -1])[:, resource] / rounds_of(part)
             for part in (self.ordered, self.resampled)
         )
         return Estimate(float(ordered.mean()), *np.quantile(resampled, [0.025, 0.975]).tolist())
@@ -110,8 +108,8 @@ class Replayed:
         }
 
 
-def last_totals(totals: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Totals of trials as a table: a row per trial and a column per resource, or one where there is one."""
+def as_table(totals: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Totals with a row per trial and a column per resource, even if there is one."""
     return totals.reshape(len(totals), -1)
 
 
@@ -159,14 +157,18 @@ class Replay(Mapping[Key, Replayed]):
     replays: dict[Key, Replayed]
 
     def __getitem__(self, key: Key) -> Replayed:
+        try:
+            return self.replays[self._plain_key(key)]
+        except (KeyError, TypeError):  # a list or a mapping of other resources has no hash
+            order = f" ({', '.join(self.resources)})" if len(self.resources) > 1 else ""
+            known = ", ".join(map(str, self.replays))
+            raise UnknownName(f"policy and budget{order} must be one of {known}, got {key!r}") from None
+
+    def _plain_key(self, key: Key) -> Key:
         match key:
             case (label, Mapping() as budget) if set(budget) == set(self.resources):
-                sought: Any = key_of(label, tuple(budget[name] for name in self.resources))
-            case _:
-                sought = key
-        if sought not in self.replays:
-            raise UnknownName(f"policy and budget must be one of {', '.join(map(str, self.replays))}, got {key!r}")
-        return self.replays[sought]
+                return key_of(label, tuple(budget[name] for name in self.resources))
+        return key
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self.replays)
@@ -226,11 +228,10 @@ class Replay(Mapping[Key, Replayed]):
 
     def allowed(self, budget: Any) -> tuple[float, float]:
         """What the best mix of arms and the best single arm would earn per round at another budget."""
-        if isinstance(budget, tuple):
-            return allowed(self.arms, budget)
-        if len(self.resources) == 1 and not isinstance(budget, Mapping):
-            return allowed(self.arms, (budget,))
-        return allowed(self.arms, tuple(rate for _, rate in by_resource("budget", budget, self.resources).values()))
+        rates = budget if isinstance(budget, tuple) else (budget,)
+        if isinstance(budget, Mapping) or len(rates) != len(self.resources):
+            rates = tuple(rate for _, rate in by_resource("budget", budget, self.resources).values())
+        return allowed(self.arms, rates)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Reward per round against the budget, a line per policy with the 95 % interval, below the best mix of arms."""
@@ -258,40 +259,3 @@ def listed(value: Any) -> list[Any]:
 def rounds_of(totals: Totals) -> npt.NDArray[np.int64]:
     """Rounds that were settled; a replay may end with one that was not."""
     return np.asarray(totals.idle[..., -1] + totals.pulls[..., -1, :].sum(axis=-1))
-
-
-def allowed(arms: Mapping[str, LoggedArm], rates: Rates) -> tuple[float, float]:
-    """What the best mix of arms and the best single arm would earn per round, were the estimated means the true ones.
-
-    A single arm is pulled as often as the scarcest resource lets it be:  mu min(1, c / rho).
-
-    >>> arms = {
-    ...     "cheap": LoggedArm(100, reward=Estimate(0.5, 0.4, 0.6), costs={"cost": Estimate(0.25, 0.2, 0.3)}),
-    ...     "expensive": LoggedArm(100, reward=Estimate(1.0, 0.9, 1.0), costs={"cost": Estimate(1.0, 1.0, 1.0)}),
-    ... }
-    >>> allowed(arms, (0.625,)), allowed(arms, (2.0,))
-    ((0.75, 0.625), (1.0, 1.0))
-    """
-    rewards = np.array([arm.reward.value for arm in arms.values()])
-    costs = np.array([[cost.value for cost in arm.costs.values()] for arm in arms.values()])
-    budget = np.array(rates, np.float64)
-    alone = (rewards[:, None] * budget / np.maximum(costs, budget)).min(axis=1)
-    return best_mix_value(rewards, costs, budget), float(alone.max())
-
-
-def best_mix_value(rewards: Floats, costs: Floats, budget: Floats) -> float:
-    """The value of the best mix. The solver for several resources wants costs of size 1, whatever the units of a log.
-
-    >>> best_mix_value(np.array([50.0, 0.0]), np.array([[2e6, 1e-6], [0.0, 0.0]]), np.array([1e6, 1e-6]))
-    25.0
-    """
-    if budget.size == 1:
-        return solve_several(rewards, costs, budget).value
-    prize, unit = largest_or_one(rewards), largest_or_one(costs)
-    return float(prize * solve_several(rewards / prize, costs / unit, budget / unit).value)
-
-
-def largest_or_one(values: Floats) -> Floats:
-    """The largest value, of each column if there are columns; 1 where all are 0."""
-    largest = values.max(axis=0)
-    return np.where(largest > 0.0, largest, 1.0)

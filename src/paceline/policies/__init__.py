@@ -1,17 +1,32 @@
-"""The policies by name."""
+"""The policies by name, and what one needs to write another."""
 
 from collections.abc import Mapping, Sequence
 
-from paceline.errors import InvalidValue, UnknownName
+from paceline.errors import InvalidValue, UnknownName, UnknownParameter
+from paceline.kernels.state import SKIP, Decision, State
+from paceline.policies.loading import load_policy_class
 from paceline.policies.one_phase import OnePhase
 from paceline.policies.optimistic import OptimisticPacer
 from paceline.policies.oracle import Oracle
-from paceline.policies.policy import Policy
+from paceline.policies.policy import Policy, Setting, commit_nothing, learn_nothing
 from paceline.policies.primal_dual import PrimalDual
 from paceline.policies.suak import SUAK
 from paceline.policies.thompson import ThompsonPacer
 from paceline.policies.ucb_simplex import UCBSimplex
 from paceline.policies.uniform import Uniform
+
+__all__ = [
+    "POLICIES",
+    "SKIP",
+    "Decision",
+    "Policy",
+    "Setting",
+    "State",
+    "commit_nothing",
+    "label_policies",
+    "learn_nothing",
+    "make_policy",
+]
 
 POLICIES: dict[str, type[Policy]] = {
     policy.name: policy
@@ -20,14 +35,20 @@ POLICIES: dict[str, type[Policy]] = {
 
 
 def make_policy(name: str, /, **parameters: object) -> Policy:
-    """The policy of that name with the given parameters.
+    """The policy of that name with the given parameters; "module:Class" and "file.py:Class" are names, too.
 
     >>> make_policy("suak", order="fewest")
     SUAK(order='fewest', horizon=None)
     """
-    if name not in POLICIES:
-        raise UnknownName(f"policy must be one of {', '.join(POLICIES)}, got {name!r}")
-    return POLICIES[name](**parameters)
+    if name in POLICIES:
+        return POLICIES[name](**parameters)
+    if ":" not in name:
+        raise UnknownName(f"policy must be one of {', '.join(POLICIES)}, module:Class or file.py:Class, got {name!r}")
+    found = load_policy_class(name)
+    try:
+        return found(**parameters)
+    except TypeError as error:  # of a class that is no dataclass
+        raise UnknownParameter(f"{name} cannot be made with {parameters!r}: {error}") from None
 
 
 PolicyLike = str | Policy

@@ -13,8 +13,9 @@ told at once, with a reward and costs of 0. ``cost`` has one entry per resource.
 """
 
 import math
+import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from paceline.errors import InvalidValue, UnknownParameter
 from paceline.kernels.budget import UNITS, split_rate
 from paceline.kernels.state import NO_RECORD, Decision, NoMemory, State, Storage, books_in, new_storage, state_in
 from paceline.problems.problem import Problem
+from paceline.text_modules import rebuild
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,11 +42,17 @@ class Setting:
     start: tuple[float, ...] = ()  # stock before the first round; 0 unless given
     caps: tuple[float, ...] = ()  # the most that can be in stock; no limit unless given
     refills: tuple[bool, ...] = ()  # whether costs can be below 0; no unless given
+    seed: int = 0  # of the policy's own draws, with
+    stream: int = 0
 
     @property
     def resources(self) -> int:
         """How many there are."""
         return len(self.rates)
+
+    def generator(self) -> np.random.Generator:
+        """A source of randomness for a plain-Python policy, the same for the same seed and stream."""
+        return np.random.Generator(np.random.Philox(key=[self.seed, self.stream]))
 
     @property
     def lows(self) -> tuple[float, ...]:
@@ -79,12 +87,20 @@ class Policy:
     commit: ClassVar[Callable[..., None]]
 
     def __new__(cls, /, **parameters: object) -> "Policy":
-        known = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+        known = [field.name for field in fields(cls)] if is_dataclass(cls) else []
         for name, value in parameters.items():
             if name not in known:
                 takes = ", ".join(known) or "no parameters"
                 raise UnknownParameter(f"{cls.name} takes {takes}; got {name}={value!r}")
         return super().__new__(cls)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """A policy from a file is sent with the text of the file: whoever receives it may not have it."""
+        text = getattr(sys.modules.get(type(self).__module__), "__source__", None)
+        if text is None:
+            return super().__reduce_ex__(protocol)
+        file = sys.modules[type(self).__module__].__file__
+        return rebuild, (text, file, type(self).__qualname__, vars(self))
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
         """The numbers that the policy's functions get: a NamedTuple of its own."""

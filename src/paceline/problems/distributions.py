@@ -3,6 +3,7 @@
 Rewards are in [0, 1]. Costs are, too, or in [-1, 1] where a pull may refill a resource (`Scaled`, `Shifted`).
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -159,7 +160,26 @@ class Shifted:
         return self.of.variance
 
 
-Distribution = Constant | Bernoulli | Beta | Empirical | Scaled | Shifted
+@dataclass(frozen=True)
+class Unknown:
+    """An outcome in [low, 1] of which nothing else is known: that of a world of the user's own.
+
+    >>> Unknown(0.0).mean
+    nan
+    """
+
+    low: float
+
+    @property
+    def mean(self) -> float:
+        return math.nan
+
+    @property
+    def variance(self) -> float:
+        return math.nan
+
+
+Distribution = Constant | Bernoulli | Beta | Empirical | Scaled | Shifted | Unknown
 
 KINDS: dict[str, type[Distribution]] = {
     "constant": Constant,
@@ -168,6 +188,7 @@ KINDS: dict[str, type[Distribution]] = {
     "empirical": Empirical,
     "scaled": Scaled,
     "shifted": Shifted,
+    "unknown": Unknown,
 }
 
 
@@ -185,6 +206,8 @@ def extremes(distribution: Distribution) -> tuple[float, float]:
         case Scaled(of, top):
             low, high = extremes(of)
             return min(top * low, top * high), max(top * low, top * high)
+        case Unknown(low):
+            return low, 1.0
         case Shifted(of, by):
             low, high = extremes(of)
             return low + by, high + by

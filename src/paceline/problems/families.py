@@ -10,11 +10,12 @@ import numpy.typing as npt
 
 from paceline import checks
 from paceline.errors import InvalidValue, UnknownName
-from paceline.problems.distributions import Bernoulli, Beta, Distribution
+from paceline.problems.distributions import Bernoulli, Beta, Distribution, Scaled
 from paceline.problems.optimum import Optimum, solve
 from paceline.problems.problem import Problem
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 Value = TypeVar("Value")
 
 CASES = (1, 2, 3)
@@ -29,10 +30,21 @@ CLEAR_COST = 0.03
 # ... and when no pull of any arm loses more than this: there would be nothing to learn, and the limit would be 0.
 CLEAR_GAP = 0.01
 
+# Several resources. Whether rewards and whether costs are 0 or 1, by the name of the law; a family takes them in turn.
+LAWS = {"beta": (False, False), "bernoulli": (True, True), "mixed": (True, False)}
+ARMS_ALONE, WITH_NULL = 3, 2  # cases; in case 1 nothing binds, and there is no budget to pace
+# A problem is drawn again when a rate cannot fall by this without a change of base: one more thing hard to tell apart,
+CLEAR_ROOM = 0.03
+# when a pull of an arm outside of the base loses less than this,
+CLEAR_LOSS = 0.02
+# and when a rate is below this, which takes arms that refill.
+LEAST_RATE = 0.05
+ROUNDING = 1e-9
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """What sets one kind of problem apart from the others."""
+    """What sets one kind of problem with one resource apart from the others."""
 
     says: str
     binary_rewards: bool = False
@@ -48,7 +60,20 @@ class Recipe:
     cases: tuple[int, ...] = CASES
 
 
-RECIPES = {
+@dataclass(frozen=True)
+class SeveralRecipe:
+    """What sets one kind of problem with several resources apart from the others."""
+
+    says: str
+    binding: str = "some"  # how many of the resources bind: "some" (one at least), "all" or "one"
+    refilling: float = 0.0  # chance of an arm to refill one of the resources
+    coupled: bool = False
+    arms: tuple[int, int] = (3, 20)
+    rewards: tuple[float, float] = (0.02, 0.98)
+    cases: tuple[int, ...] = (ARMS_ALONE, ARMS_ALONE, ARMS_ALONE, WITH_NULL)
+
+
+RECIPES: dict[str, Recipe | SeveralRecipe] = {
     "beta": Recipe("Beta rewards and costs of concentration 5, 10 or 30"),
     "bernoulli": Recipe("rewards and costs of 0 or 1", binary_rewards=True, binary_costs=True),
     "mixed": Recipe("rewards of 0 or 1, Beta costs", binary_rewards=True),
@@ -74,6 +99,13 @@ RECIPES = {
         cases=(1, 3),
     ),
     "correlated": Recipe("Beta, reward and cost of a pull drawn together", coupled=True),
+    "resources": SeveralRecipe("several resources of which one or more bind; Beta, of 0 or 1, and mixed in turn"),
+    "resources-tight": SeveralRecipe("several resources that all bind, so that the best mix is as large as it can be", "all"),
+    "resources-slack": SeveralRecipe("several resources of which just one binds", "one"),
+    "resources-correlated": SeveralRecipe("several resources, reward and costs of a pull drawn together", coupled=True),
+    "refilling": SeveralRecipe(
+        "several resources with costs in [-1, 1]: about one arm in three refills one of them", refilling=1 / 3
+    ),
 }
 
 KINDS: dict[str, str] = {name: recipe.says for name, recipe in RECIPES.items()}
@@ -88,11 +120,13 @@ class Options:
     budget: float | None
     concentration: float | None
     shortfall: float
+    resources: int
+    law: str | None = None
 
 
 @dataclass(frozen=True)
 class Draft:
-    """The means of a problem, before it is accepted."""
+    """The means of a problem with one resource, before it is accepted."""
 
     rewards: Floats
     costs: Floats
@@ -106,6 +140,40 @@ class Draft:
         return solve(self.rewards, self.costs, self.budget)
 
 
+@dataclass(frozen=True)
+class SeveralDraft:
+    """The means of a problem with several resources, built around its best base, before it is accepted."""
+
+    rewards: Floats  # (K,)
+    costs: Floats  # (K, D)
+    rates: Floats  # (D,)
+    gaps: Floats  # (K,), 0 for the arms of the base
+    base: Ints  # its arms
+    bound: Ints  # the resources that bind
+    law: str
+    concentration: float
+
+    @property
+    def rooms(self) -> Floats:
+        """(D,): how far each rate can fall until a member of the base is used up (ranging of the right-hand side).
+
+        Members are the arms of the base, the slacks of the resources that do not bind and, if that makes one too few,
+        the null arm. With V the inverse of what they use, the amounts are  x = V (c, 1),  and rate i can fall by the
+        least  x_r / V[r, i]  over  V[r, i] > 0.
+        """
+        count = self.rates.size
+        units = np.eye(count + 1)
+        arms = np.vstack([self.costs[self.base].T, np.ones(self.base.size)])
+        slacks, null = np.delete(units[:, :count], self.bound, axis=1), units[:, count:]
+        members = np.hstack([arms, slacks, null])[:, : count + 1]
+        inverse = np.linalg.inv(members)
+        amounts, responses = inverse @ np.append(self.rates, 1.0), inverse[:, :count]
+        falls = np.divide(
+            amounts[:, None], responses, out=np.full_like(responses, np.inf), where=responses > ROUNDING
+        )
+        return np.asarray(falls.min(axis=0))
+
+
 def random(
     kind: str,
     seed: int,
@@ -115,6 +183,7 @@ def random(
     budget: float | None = None,
     concentration: float | None = None,
     shortfall: float = SHORTFALL,
+    resources: int | None = None,
 ) -> Problem:
     """A problem of one of the `KINDS`; the same for the same arguments, on any machine.
 
@@ -125,11 +194,18 @@ def random(
     loses 0.01 a pull, and those whose optimum is not of the wanted ``case`` (1: the best arm is affordable, 2: an arm
     and the null arm, 3: two arms).
 
+    Kinds with several ``resources`` (2 unless given; they are called r1, r2, ...) are built around their best base, see
+    `draw_around_base`. They have 3 to 20 arms; the null arm is in the base of one in four (``case`` 2, else 3); rates
+    follow from the base, so no ``budget`` can be given.
+
     >>> problem = random("beta", seed=7, case=3)
     >>> problem == random("beta", seed=7, case=3), problem.optimum.case
     (True, 3)
+    >>> random("resources-tight", seed=7, resources=3).resources
+    ('r1', 'r2', 'r3')
     """
-    return draw_problem(kind, seed, 0, check_options(kind, seed, arms, case, budget, concentration, shortfall))
+    options = check_options(kind, seed, arms, case, budget, concentration, shortfall, resources)
+    return draw_problem(kind, seed, 0, options)
 
 
 def family(
@@ -142,18 +218,24 @@ def family(
     budget: float | None = None,
     concentration: float | None = None,
     shortfall: float = SHORTFALL,
+    resources: int | None = None,
 ) -> list[Problem]:
     """So many problems of one kind, drawn as by `random`, the cases that the kind allows in turn.
 
+    With several resources the laws are taken in turn, too: all Beta, all 0 or 1, rewards of 0 or 1 and Beta costs.
     Entry n depends on the kind, the seed and n alone: a larger family begins with the smaller one.
 
     >>> [problem.optimum.case for problem in family("bernoulli", 4)]
     [1, 2, 3, 1]
     """
-    options = check_options(kind, seed, arms, case, budget, concentration, shortfall)
-    cases = RECIPES[kind].cases if case is None else (options.case,)
-    numbers = range(checks.whole("size", size, 1))
-    return [draw_problem(kind, seed, n, replace(options, case=cases[n % len(cases)])) for n in numbers]
+    options = check_options(kind, seed, arms, case, budget, concentration, shortfall, resources)
+    recipe = RECIPES[kind]
+    cases = recipe.cases if case is None else (options.case,)
+    laws = tuple(LAWS) if isinstance(recipe, SeveralRecipe) else (None,)
+    return [
+        draw_problem(kind, seed, n, replace(options, case=cases[n % len(cases)], law=laws[n % len(laws)]))
+        for n in range(checks.whole("size", size, 1))
+    ]
 
 
 def check_kind(kind: str) -> str:
@@ -171,24 +253,41 @@ def check_options(
     budget: float | None,
     concentration: float | None,
     shortfall: float,
+    resources: int | None,
 ) -> Options:
     """The options in their proper types, or what is wrong with them."""
     recipe = RECIPES[check_kind(kind)]
     checks.seed(seed)
-    if recipe.binary_rewards and recipe.binary_costs and concentration is not None:
-        raise InvalidValue(f"concentration must not be given for kind {kind!r}, which has none, got {concentration!r}")
+    if isinstance(recipe, SeveralRecipe):
+        if budget is not None:
+            raise InvalidValue(f"budget must not be given for kind {kind!r}, whose base sets the rates, got {budget!r}")
+        count = checks.whole(f"resources of kind {kind!r}", 2 if resources is None else resources, 2)
+    else:
+        check_for_one_resource(kind, recipe, budget, concentration, resources)
+        count = 1
     if case is not None and (isinstance(case, bool) or case not in recipe.cases):
         allowed = " or ".join(map(str, recipe.cases))
         raise InvalidValue(f"case of kind {kind!r} must be {allowed}, got {case!r}")
     return Options(
         check_given(arms, lambda value: checks.whole("arms", value, 2)),
         case,
-        check_given(
-            budget, lambda value: checks.real(f"budget of kind {kind!r}", value, 0, recipe.most_budget, above_low=True)
-        ),
+        check_given(budget, float),
         check_given(concentration, lambda value: Beta(0.5, value).concentration),
         checks.real("shortfall", shortfall, 0, 1, above_low=True),
+        count,
     )
+
+
+def check_for_one_resource(
+    kind: str, recipe: Recipe, budget: float | None, concentration: float | None, resources: int | None
+) -> None:
+    """Refuse what a kind of problem with one resource cannot have."""
+    if resources is not None and (isinstance(resources, bool) or resources != 1):
+        raise InvalidValue(f"resources of kind {kind!r} must be 1, got {resources!r}")
+    if budget is not None:
+        checks.real(f"budget of kind {kind!r}", budget, 0, recipe.most_budget, above_low=True)
+    if recipe.binary_rewards and recipe.binary_costs and concentration is not None:
+        raise InvalidValue(f"concentration must not be given for kind {kind!r}, which has none, got {concentration!r}")
 
 
 def check_given(value: Value | None, check: Callable[[Value], Value]) -> Value | None:
@@ -201,9 +300,14 @@ def draw_problem(kind: str, seed: int, number: int, options: Options) -> Problem
     recipe = RECIPES[kind]
     generator = np.random.default_rng([seed, number, crc32(kind.encode())])
     for _ in range(TRIES):
-        draft = draw_draft(recipe, generator, options)
-        if is_acceptable(recipe, draft, options.case):
-            return build_problem(recipe, draft)
+        if isinstance(recipe, SeveralRecipe):
+            around_base = draw_around_base(recipe, generator, options)
+            if around_base is not None and is_clear(recipe, around_base):
+                return build_several(recipe, around_base)
+        else:
+            draft = draw_draft(recipe, generator, options)
+            if is_acceptable(recipe, draft, options.case):
+                return build_problem(recipe, draft)
     wanted = ", ".join(f"{name}={value!r}" for name, value in vars(options).items() if value is not None)
     raise InvalidValue(f"a problem of kind {kind!r} must be possible; none in {TRIES:,} draws, got {wanted or 'none'}")
 
@@ -241,13 +345,86 @@ def is_acceptable(recipe: Recipe, draft: Draft, case: int | None) -> bool:
 
 def build_problem(recipe: Recipe, draft: Draft) -> Problem:
     """The problem with the means of a draft."""
-
-    def arms(means: Floats, binary: bool) -> list[Distribution]:
-        return [Bernoulli(mean) if binary else Beta(mean, draft.concentration) for mean in means.tolist()]
-
     return Problem(
-        arms(draft.rewards, recipe.binary_rewards),
-        arms(draft.costs, recipe.binary_costs),
+        distributions(draft.rewards, recipe.binary_rewards, draft.concentration),
+        distributions(draft.costs, recipe.binary_costs, draft.concentration),
         draft.budget,
+        coupled=recipe.coupled,
+    )
+
+
+def distributions(means: Floats, binary: bool, concentration: float) -> list[Distribution]:
+    """A distribution for each mean; below 0 it is one of refills."""
+    found: list[Distribution] = []
+    for mean in means.tolist():
+        size = Bernoulli(abs(mean)) if binary else Beta(abs(mean), concentration)
+        found.append(size if mean >= 0.0 else Scaled(size, -1.0))
+    return found
+
+
+def draw_around_base(
+    recipe: SeveralRecipe, generator: np.random.Generator, options: Options
+) -> SeveralDraft | None:
+    """One draw of a problem whose best base is known beforehand; None where there are too few arms for the base.
+
+    Which arms are in the base, which resources bind (one fewer than the base has members) and the weights x of the
+    members are drawn, mean costs are uniform in [0.05, 0.95], those of a refill in [-0.6, -0.05]. The rates are what
+    the mix uses,  c_i = rho_i.x,  and 0.05 to 0.3 more where a resource does not bind. Prices lambda of those that bind
+    and the level y (0 with the null arm in the base) are drawn so that the best reward on the plane
+    mu = y + lambda.rho  is 0.7 to 0.95. Arms of the base lie on the plane, the others below it by 0.02 and an
+    exponential shortfall. By duality the base is the best one, the gaps are the distances from the plane.
+    """
+    law, concentration = str(generator.choice(list(LAWS))), float(generator.choice(CONCENTRATIONS))
+    case = WITH_NULL if generator.integers(4) == 0 else ARMS_ALONE
+    law, case = options.law or law, options.case or case
+    count = options.resources
+    binding = int(generator.integers(*{"some": (1, count), "all": (count, count), "one": (1, 1)}[recipe.binding], endpoint=True))
+    in_base = binding + (case == ARMS_ALONE)
+    fewest, most = recipe.arms
+    arms = int(generator.integers(max(fewest, in_base + 1), max(most, in_base + 1), endpoint=True))
+    arms = arms if options.arms is None else options.arms
+    if arms <= in_base:
+        return None
+    base, bound = generator.permutation(arms)[:in_base], generator.permutation(count)[:binding]
+    slack = np.delete(np.arange(count), bound)
+    costs = generator.uniform(0.05, 0.95, (arms, count))
+    refilling = np.flatnonzero(generator.random(arms) < recipe.refilling)
+    costs[refilling, generator.integers(count, size=refilling.size)] = -generator.uniform(0.05, 0.6, refilling.size)
+    rates = generator.dirichlet(np.full(binding + 1, 2.0))[:in_base] @ costs[base]
+    rates[slack] += generator.uniform(0.05, 0.3, slack.size)
+    level = generator.uniform(0.05, 0.4) if case == ARMS_ALONE else 0.0
+    worth = costs[:, bound] @ generator.uniform(0.2, 1.0, binding)
+    plane = level + (generator.uniform(0.7, 0.95) - level) * worth / worth.max()
+    shortfalls = CLEAR_LOSS + generator.exponential(options.shortfall, arms)
+    shortfalls[base] = 0.0
+    rewards = np.maximum(plane - shortfalls, recipe.rewards[0])
+    concentration = concentration if options.concentration is None else options.concentration
+    return SeveralDraft(rewards, costs, rates, plane - rewards, base, bound, law, concentration)
+
+
+def is_clear(recipe: SeveralRecipe, draft: SeveralDraft) -> bool:
+    """Whether base, rates and gaps are what they should be, and far enough from what they should not be."""
+    low, high = recipe.rewards
+    others = np.delete(draft.gaps, draft.base)
+    return bool(
+        draft.rates.min() >= LEAST_RATE
+        and draft.rates.max() <= 1.0
+        and low <= draft.rewards.min()
+        and draft.rewards.max() <= high
+        and draft.gaps[draft.base].min() == 0.0
+        and others.min() >= CLEAR_LOSS
+        and draft.rooms.min() >= CLEAR_ROOM
+    )
+
+
+def build_several(recipe: SeveralRecipe, draft: SeveralDraft) -> Problem:
+    """The problem with the means of a draft around a base."""
+    binary_rewards, binary_costs = LAWS[draft.law]
+    names = [f"r{number + 1}" for number in range(draft.rates.size)]
+    columns = [distributions(column, binary_costs, draft.concentration) for column in draft.costs.T]
+    return Problem(
+        distributions(draft.rewards, binary_rewards, draft.concentration),
+        dict(zip(names, columns, strict=True)),
+        dict(zip(names, draft.rates.tolist(), strict=True)),
         coupled=recipe.coupled,
     )

@@ -85,9 +85,17 @@ def solve_several(rewards: Floats, costs: Floats, rates: Floats) -> Optimum:
     >>> round(best.value, 12), best.base, best.prices.round(12).tolist()
     (0.574456521739, (0, 1, 2), [0.586956521739, 0.141304347826])
     """
+    if np.isnan(rewards).any() or np.isnan(costs).any():
+        return unknown_optimum(rewards.size, rates.size)
     if rates.size == 1:
         return solve(rewards, np.ascontiguousarray(costs[:, 0]), float(rates[0]))
     best = solve_means(rewards, costs, rates)
     affordable = len(best.base) == 1 and best.base[0] < rewards.size and rewards[best.base[0]] >= rewards.max()
     case = 1 if affordable else 2 if rewards.size in best.base else 3
     return Optimum(best.value, best.mix, best.prices, best.level, best.gaps, case, best.base)
+
+
+def unknown_optimum(arms: int, resources: int) -> Optimum:
+    """The optimum of a world whose means nobody knows: not numbers."""
+    nothing = np.full(arms, np.nan)
+    return Optimum(np.nan, np.full(arms + 1, np.nan), np.full(resources, np.nan), np.nan, nothing, 0, ())

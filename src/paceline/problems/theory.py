@@ -3,17 +3,22 @@
 import math
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.problems.distributions import extremes
-from paceline.problems.divergence import divergence
+from paceline.errors import InvalidValue
+from paceline.problems.distributions import Distribution, extremes
+from paceline.problems.divergence import divergence, steepness
+from paceline.problems.optimum import Optimum
 from paceline.problems.problem import Problem
 
 GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 ROUNDING = 1e-12  # a gap below this is 0 but for rounding
+TOLERANCE = 1e-12  # of the least sum of divergences, relative
+MOST_STEPS = 200  # of Newton's method, which takes about ten
 
 Floats = npt.NDArray[np.float64]
 
@@ -21,9 +26,10 @@ Floats = npt.NDArray[np.float64]
 def limit(problem: Problem, rounds: int) -> float:
     """About the least regret of a policy that does well on every problem:  log T  sum over gap_i > 0 of  gap_i / KL_i.
 
-    KL_i is the least divergence, of reward and cost together, from arm i to an arm that would be worth pulling (means
-    mu', rho' with  mu' - lambda* rho' >= y*):  an arm must be pulled log T / KL_i times to rule that out. Base arms are
-    pulled all the time and cost nothing extra.
+    KL_i is the least divergence, of reward and costs together, from arm i to an arm that would be worth pulling (means
+    mu', rho' with  mu' - lambda*.rho' >= y*):  an arm must be pulled log T / KL_i times to rule that out. Base arms are
+    pulled all the time and cost nothing extra. The divergences of all costs add up, as if they were drawn independently.
+    A stock without income is spread over the rounds (`Problem.optimum_over`).
 
     This is a yardstick, not a theorem for this problem: it is the argument of Lai and Robbins (1985) carried over,
     and no instance-dependent lower bound is known for bandits with anytime knapsacks. It is asymptotic: at small T a
@@ -33,14 +39,29 @@ def limit(problem: Problem, rounds: int) -> float:
     >>> round(limit(paper.three_arms(), 500_000), 1), round(limit(paper.eight_arms(), 2_500_000), 1)
     (10.3, 207.6)
     """
-    gaps = problem.optimum.gaps
-    effort = sum(gaps[arm] / least_divergence(problem, arm) for arm in range(problem.arms) if gaps[arm] > ROUNDING)
-    return math.log(checks.rounds("rounds", rounds)) * float(effort)
+    rounds = checks.rounds("rounds", rounds)
+    best = problem.optimum_over(rounds)
+    effort = sum(
+        best.gaps[arm] / least_divergence(problem, arm, best)
+        for arm in range(problem.arms)
+        if best.gaps[arm] > ROUNDING
+    )
+    return math.log(rounds) * float(effort)
 
 
-def least_divergence(problem: Problem, arm: int) -> float:
-    """KL_i of `limit`. Among arms just worth pulling it is convex in the cost, so a golden section finds it."""
-    best, reward, cost = problem.optimum, problem.rewards[arm], problem.costs[arm]
+def least_divergence(problem: Problem, arm: int, best: Optimum | None = None) -> float:
+    """KL_i of `limit`, for the prices and the level of an optimum, that of the problem unless given."""
+    best = best or problem.optimum
+    reward, costs = problem.rewards[arm], [side[arm] for side in problem.consumptions]
+    if len(costs) == 1:
+        return least_with_one_cost(best, reward, costs[0])
+    sides = [Side(reward, 1.0), *map(Side, costs, (-best.prices).tolist())]
+    score = sum(side.weight * side.of.mean for side in sides)
+    return least_for_gain(sides, best.level - score)
+
+
+def least_with_one_cost(best: Optimum, reward: Distribution, cost: Distribution) -> float:
+    """KL_i with one resource. Among arms just worth pulling it is convex in the cost, so a golden section finds it."""
 
     def total(other_cost: float) -> float:
         other_reward = max(best.level + best.price * other_cost, reward.mean)
@@ -60,6 +81,78 @@ def least_divergence(problem: Problem, arm: int) -> float:
         else:
             low = left
     return min(total((low + high) / 2.0), total(cost.mean))
+
+
+class Side(NamedTuple):
+    """The reward or a cost of an arm, and what the arm's score  mu - lambda.rho  gains when its mean grows by 1."""
+
+    of: Distribution
+    weight: float
+
+    @property
+    def reach(self) -> float:
+        """How far the mean can go in the direction in which the score gains; 0 if it cannot move or gains nothing."""
+        if self.weight == 0.0 or self.of.variance == 0.0:
+            return 0.0
+        low, high = extremes(self.of)
+        return (high if self.weight > 0.0 else low) - self.of.mean
+
+
+def least_for_gain(sides: list[Side], gain: float) -> float:
+    """The least sum of divergences among means that make the score gain so much:  sum of weight * move = gain.
+
+    A convex problem in the moves, solved by Newton's method along the constraint (Boyd and Vandenberghe, "Convex
+    optimization", section 10.2): with g, h the derivatives of a divergence, the moves change by  (theta w - g) / h,
+    theta such that the gain stays. It begins where all means have gone the same part of their way. Divergences grow
+    without bound towards the ends, so steps are cut to stay inside, and halved until the sum falls.
+    """
+    sides = [side for side in sides if side.reach != 0.0]
+    whole = sum(side.weight * side.reach for side in sides)
+    if whole <= gain:  # at the ends the divergence is infinite
+        return math.inf
+    means = [side.of.mean + gain / whole * side.reach for side in sides]
+    total = sum_of_divergences(sides, means)
+    for _ in range(MOST_STEPS):
+        step, progress = newton_step(sides, means)
+        if progress <= TOLERANCE * total:
+            break
+        part = part_inside(sides, means, step)
+        while (tried := sum_of_divergences(sides, moved := along(means, step, part))) >= total and part > ROUNDING:
+            part /= 2.0
+        if tried >= total:  # all that is left to gain is rounding
+            break
+        means, total = moved, tried
+    return total
+
+
+def sum_of_divergences(sides: list[Side], means: list[float]) -> float:
+    """KL from an arm to one with other means."""
+    return sum(divergence(side.of, mean) for side, mean in zip(sides, means, strict=True))
+
+
+def newton_step(sides: list[Side], means: list[float]) -> tuple[list[float], float]:
+    """The step of `least_for_gain`, and twice the fall of the sum that it promises."""
+    slopes = [steepness(side.of, mean) for side, mean in zip(sides, means, strict=True)]
+    weights = [side.weight for side in sides]
+    theta = sum(w * g / h for w, (g, h) in zip(weights, slopes, strict=True))
+    theta /= sum(w * w / h for w, (_, h) in zip(weights, slopes, strict=True))
+    step = [(theta * w - g) / h for w, (g, h) in zip(weights, slopes, strict=True)]
+    return step, sum(h * s * s for s, (_, h) in zip(step, slopes, strict=True))
+
+
+def part_inside(sides: list[Side], means: list[float], step: list[float]) -> float:
+    """The part of a step, 1 at most, that keeps every mean clear of the ends of its family."""
+    part = 1.0
+    for side, mean, change in zip(sides, means, step, strict=True):
+        if change != 0.0:
+            low, high = extremes(side.of)
+            part = min(part, 0.9 * ((high if change > 0.0 else low) - mean) / change)
+    return part
+
+
+def along(means: list[float], step: list[float], part: float) -> list[float]:
+    """The means after a part of a step."""
+    return [mean + part * change for mean, change in zip(means, step, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -109,8 +202,10 @@ def suak_bound(problem: Problem, rounds: int) -> SuakBound:
     >>> f"{suak_bound(paper.three_arms(), 500_000).total:.2e}"
     '1.26e+09'
     """
+    if len(problem.resources) > 1:
+        raise InvalidValue(f"suak_bound is for problems with one resource, got {len(problem.resources)} resources")
     log_rounds = math.log(checks.rounds("rounds", rounds))
-    c, value = problem.budget, problem.optimum.value
+    (c,), value = problem.rates, problem.optimum.value
     deltas = np.abs(problem.cost_means - c)
     smallest = float(deltas.min())
     gaps = smallest_base_gaps(problem)
@@ -137,7 +232,7 @@ def suak_bound(problem: Problem, rounds: int) -> SuakBound:
 
 def smallest_base_gaps(problem: Problem) -> Floats:
     """Delta_min,i for each arm: the least loss of a base other than the optimal one that contains it."""
-    c, null = problem.budget, problem.arms
+    (c,), null = problem.rates, problem.arms
     rewards, costs = np.append(problem.reward_means, 0.0), np.append(problem.cost_means, 0.0)
     optimal = set(problem.optimum.base)
     gaps = np.full(null + 1, math.inf)

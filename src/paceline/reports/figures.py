@@ -17,6 +17,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFo
 
 from paceline import checks
 from paceline.errors import InvalidValue
+from paceline.problems.problem import Problem
+from paceline.reports.tables import of_resources
 from paceline.statistics import FLOOR, log_means, three_digits
 
 if TYPE_CHECKING:
@@ -46,28 +48,64 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 FEW_DECADES = 200.0  # from one end of a logarithmic axis to the other
 DASHES = ("-", "--", "-.")  # once the colours are used up
 
-QUANTITIES: dict[str, tuple[str, Callable[["Run"], npt.NDArray[np.float64]]]] = {
-    "regret": ("Regret", lambda run: run.regret),
-    "pseudo_regret": ("Pseudo-regret", lambda run: run.pseudo_regret),
-    "steady_regret": ("Steady regret", lambda run: run.steady_regret),
-    "skips": ("Skipped rounds", lambda run: run.skips.astype(float)),
-    "idle": ("Rounds without a pull", lambda run: run.idle.astype(float)),
-    "spent": ("Spent", lambda run: run.spent),
-    "slack": ("Budget rate minus average cost", lambda run: run.problem.budget - run.spent / run.rounds),
+Floats = npt.NDArray[np.float64]
+
+WHOLE = ""  # in place of a resource: of none of them, or of all
+# What can be drawn: its title, and its values by resource.
+QUANTITIES: dict[str, tuple[str, Callable[["Run"], dict[str, Floats]]]] = {
+    "regret": ("Regret", lambda run: {WHOLE: run.regret}),
+    "pseudo_regret": ("Pseudo-regret", lambda run: {WHOLE: run.pseudo_regret}),
+    "steady_regret": ("Steady regret", lambda run: {WHOLE: run.steady_regret}),
+    "skips": ("Skipped rounds", lambda run: {WHOLE: run.skips.astype(float)}),
+    "idle": ("Rounds without a pull", lambda run: {WHOLE: run.idle.astype(float)}),
+    "spent": ("Spent", lambda run: run.by_resource("spent")),
+    "slack": ("Budget rate minus average cost", lambda run: per_round(run)),
+    "headroom": ("Headroom", lambda run: run.by_resource("headroom")),
 }
 
 
+def per_round(run: "Run") -> dict[str, Floats]:
+    """The headroom divided by the round; without a start stock and a cap the budget rate minus the average cost."""
+    return {resource: left / run.rounds for resource, left in run.by_resource("headroom").items()}
+
+
+def has_stock(problem: Problem, resource: str) -> bool:
+    """Whether the headroom of a resource is more than what its rate has left: it has a start stock, or a cap."""
+    at = problem.resources.index(resource)
+    return problem.stocks[at] > 0.0 or problem.caps[at] < np.inf
+
+
+def title_of(problem: Problem, quantity: str, resource: str) -> str:
+    """The title of a panel."""
+    if resource == WHOLE:
+        return QUANTITIES[quantity][0]
+    plain = "Headroom per round" if quantity == "slack" and has_stock(problem, resource) else QUANTITIES[quantity][0]
+    return of_resources(plain, problem.resources)[problem.resources.index(resource)]
+
+
+def resources_of(runs: "Mapping[str, Run]", quantity: str) -> list[str]:
+    """The resources for which a quantity has a panel, or `WHOLE`."""
+    return list(QUANTITIES[quantity][1](next(iter(runs.values()))))
+
+
+def values_of(run: "Run", quantity: str, resource: str | None = None) -> Floats:
+    """The values of a quantity for one of its panels, the first unless told."""
+    values = QUANTITIES[quantity][1](run)
+    return next(iter(values.values())) if resource is None else values[resource]
+
+
 def curves(results: "Results", quantities: tuple[str, ...], path: str | os.PathLike[str] | None = None) -> Figure:
-    """One panel per quantity, one line per run, a band of one standard deviation over trials."""
+    """One panel per quantity and resource, one line per run, a band of one standard deviation over trials."""
     if not quantities:
         raise InvalidValue("quantities must name at least one curve, got none")
     for quantity in quantities:
         checks.one_of("quantity", quantity, tuple(QUANTITIES))
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(3.6 * len(quantities), 3.1))
-        panels = figure.subplots(1, len(quantities), squeeze=False)[0]
-        for axes, quantity in zip(panels, quantities, strict=True):
-            panel(axes, results, quantity)
+        drawn = [(quantity, resource) for quantity in quantities for resource in resources_of(results, quantity)]
+        figure = Figure(figsize=(3.6 * len(drawn), 3.1))
+        panels = figure.subplots(1, len(drawn), squeeze=False)[0]
+        for axes, (quantity, resource) in zip(panels, drawn, strict=True):
+            panel(axes, results, quantity, resource)
         legend_below(figure, panels[0])
         if path is not None:
             save(figure, path)
@@ -84,16 +122,15 @@ def look(place: int) -> tuple[str, str]:
     return COLOURS[colour], DASHES[again % len(DASHES)]
 
 
-def panel(axes: Axes, runs: "Mapping[str, Run]", quantity: str, title: str | None = None) -> None:
+def panel(axes: Axes, runs: "Mapping[str, Run]", quantity: str, resource: str = WHOLE) -> None:
     """Lines of one quantity against the round. Labels keep their colour by their place in ``runs``."""
-    name, values_of = QUANTITIES[quantity]
     for number, run in enumerate(runs.values()):
-        line(axes, run, values_of(run), *look(number))
-    axes.set_title(title or name)
+        line(axes, run, values_of(run, quantity, resource), *look(number))
+    axes.set_title(title_of(next(iter(runs.values())).problem, quantity, resource))
     finish(axes)
 
 
-def line(axes: Axes, run: "Run", values: npt.NDArray[np.float64], colour: str, dashes: Any = "-") -> None:
+def line(axes: Axes, run: "Run", values: Floats, colour: str, dashes: Any = "-") -> None:
     """Mean over trials with a band of one standard deviation."""
     mean, deviation = values.mean(axis=0), values.std(axis=0)
     axes.plot(run.rounds, mean, color=colour, label=run.label, linestyle=dashes)
@@ -202,15 +239,14 @@ def paper_figure(
         figure = Figure(figsize=(14.5, 3.7))
         panels = figure.subplots(1, 4)
         for axes, (name, quantity, labels, zoomed) in zip(panels, layout, strict=True):
-            values_of = QUANTITIES[quantity][1]
             for label in labels:
                 if label in variants and quantity == "regret" and (zoomed or label not in zoom):
-                    line(axes, variants[label], values_of(variants[label]), colours[label], (0, (4, 2)))
-                line(axes, runs[label], values_of(runs[label]), colours[label])
-            line(axes, extra, values_of(extra), "#000000")
+                    line(axes, variants[label], values_of(variants[label], quantity), colours[label], (0, (4, 2)))
+                line(axes, runs[label], values_of(runs[label], quantity), colours[label])
+            line(axes, extra, values_of(extra, quantity), "#000000")
             axes.set_title(name)
             finish(axes)
-        settle_slack(panels[3], [runs[label] for label in runs])
+        settle(panels[3], [values_of(run, "slack") for run in runs.values()])
         named: dict[str, Any] = {}
         for axes in panels:
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -221,9 +257,9 @@ def paper_figure(
         save(figure, path)
 
 
-def settle_slack(axes: Axes, runs: "list[Run]") -> None:
+def settle(axes: Axes, curves: Sequence[Floats]) -> None:
     """Scale the panel to what comes after the first eighth of the rounds; early averages would squeeze it flat."""
-    settled = [(run.problem.budget - run.spent / run.rounds).mean(axis=0)[len(run.rounds) // 8 :] for run in runs]
+    settled = [values.mean(axis=0)[values.shape[1] // 8 :] for values in curves]
     top = max(float(curve.max()) for curve in settled)
     bottom = min(float(curve.min()) for curve in settled)
     if top > 0.0:

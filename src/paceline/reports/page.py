@@ -5,6 +5,7 @@ import html
 from collections.abc import Iterable, Sequence
 
 from paceline.reports.figures import look
+from paceline.reports.markup import Markup, joined, table_element, tag
 from paceline.reports.tables import Table
 
 STYLE = """
@@ -72,42 +73,11 @@ summary strong { margin-right: .75rem; }
 DASHES = {"-": "", "--": "6 3", "-.": "7 2 2 2"}
 
 
-class Markup(str):
-    """Text that is HTML already; any other text is escaped when it gets into a page."""
-
-    __slots__ = ()
-
-
-def tag(name: str, *children: str, **attributes: str) -> Markup:
-    """An element. An underscore at the end of an attribute's name is dropped, one inside is a hyphen.
-
-    >>> tag("p", "a < b", tag("b", "c"), class_="note")
-    '<p class="note">a &lt; b<b>c</b></p>'
-    """
-    written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{html.escape(value)}"' for key, value in attributes.items()
-    )
-    return Markup(f"<{name}{written}>{joined(children)}</{name}>")
-
-
-def joined(children: Iterable[str]) -> Markup:
-    """Children one after the other, escaped unless they are markup."""
-    return Markup("".join(child if isinstance(child, Markup) else html.escape(child) for child in children))
-
-
 def table(content: Table, caption: str, *, words: bool = False) -> Markup:
     """A table in a box that scrolls when it is too wide; ``words`` sets all columns left."""
-    head = tag("tr", *(tag("th", heading, scope="col") for heading in content.headings))
-    body = [tag("tr", tag("th", first, scope="row"), *(cell(text) for text in rest)) for first, *rest in content.rows]
-    inside = tag("table", tag("thead", head), tag("tbody", *body), aria_label=caption)
     kind = "scroll words" if words else "scroll"
-    box = tag("div", inside, class_=kind, tabindex="0", role="region", aria_label=caption)
+    box = tag("div", table_element(content, aria_label=caption), class_=kind, tabindex="0", role="region", aria_label=caption)
     return joined([tag("p", caption, class_="caption"), box])  # the caption is not to be scrolled
-
-
-def cell(text: str) -> Markup:
-    """A cell; a broken promise stands out."""
-    return tag("td", text, class_="overspent") if text.endswith("OVERSPENT") else tag("td", text)
 
 
 def figure(svg: str, alternative: str, caption: str) -> Markup:

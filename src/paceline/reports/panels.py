@@ -31,14 +31,15 @@ WIDE = 50.0  # the same for values of a parameter
 Floats = npt.NDArray[np.float64]
 
 
-def curve(results: "Results", quantity: str) -> str:
+def curve(results: "Results", quantity: str, resource: str = figures.WHOLE) -> str:
     """Means of a quantity against the round, with bands of one standard deviation over trials."""
 
     def draw(axes: "Axes") -> None:
-        figures.panel(axes, results, quantity)
-        if quantity == "slack":
+        figures.panel(axes, results, quantity, resource)
+        if quantity in {"slack", "headroom"}:
             axes.axhline(0.0, color="#555555", linewidth=1, linestyle=":")
-            figures.settle_slack(axes, list(results.values()))
+        if quantity == "slack":
+            figures.settle(axes, [figures.values_of(run, quantity, resource) for run in results.values()])
         elif axes.get_ylim()[0] > 0.0:
             axes.set_ylim(bottom=0.0)
 
@@ -49,7 +50,8 @@ def log_curve(results: "Results") -> str:
     """Steady regret against the logarithm of the round; logarithms up, too, if policies are far apart."""
 
     def draw(axes: "Axes") -> None:
-        figures.panel(axes, results, "steady_regret", "Steady regret, logarithmic time")
+        figures.panel(axes, results, "steady_regret")
+        axes.set_title("Steady regret, logarithmic time")
         axes.set_xscale("log")
         axes.set_xlim(results.rounds[0], results.rounds[-1] if len(results.rounds) > 1 else results.rounds[0] + 1)
         means = np.stack([run.steady_regret.mean(axis=0) for run in results.values()])
@@ -146,7 +148,7 @@ def aggregate_breakdown(ends: "Arena") -> str:
     """Regret in units of the limit by cause, means over problems."""
 
     def draw(axes: "Axes") -> None:
-        figures.draw_shares(axes, [score.causes for score in ends.scores()], BAR)
+        figures.draw_shares(axes, [ends.causes(label) for label in ends.labels], BAR)
         rows(axes, ends.labels, "× limit")
 
     return figures.svg_of(draw, WIDTH, row_height(len(ends.labels)))

@@ -1,6 +1,6 @@
 """Plain tables for terminals and reports."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.errors import PacelineError
+from paceline.problems.problem import Problem
+from paceline.problems.resources import UNNAMED
+from paceline.reports.markup import table_element
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,6 +46,9 @@ class Table:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return table_element(self)
+
     def to_markdown(self) -> str:
         """The same for Markdown.
 
@@ -77,8 +83,37 @@ def mean_and_error(values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> s
     return f"{values.mean():,.{digits}f} ± {values.std(ddof=1) / np.sqrt(len(values)):,.{digits}f}"
 
 
+def of_resources(thing: str, resources: Sequence[str], link: str = ", ") -> tuple[str, ...]:
+    """What to call a quantity of each resource; that of the only one without a name needs no more words.
+
+    >>> of_resources("min headroom", ["money", "energy"]), of_resources("spent", ["money"], "_")
+    (('min headroom, money', 'min headroom, energy'), ('spent_money',))
+    >>> of_resources("min headroom", ["cost"])
+    ('min headroom',)
+    """
+    return (thing,) if tuple(resources) == (UNNAMED,) else tuple(f"{thing}{link}{name}" for name in resources)
+
+
+def write_budget(problem: Problem, form: str) -> str:
+    """What comes in per round, by resource if they have names, and the stock at the start if there is one.
+
+    >>> write_budget(Problem.beta([0.5], {"money": [0.2], "calls": [1.0]}, {"money": 0.1, "calls": 0.5}), ".3f")
+    'money 0.100, calls 0.500'
+    >>> write_budget(Problem.beta([0.5], [0.2], 0.0, start=30.0), "g")
+    '0 + 30 at the start'
+    """
+    amounts = (
+        f"{rate:{form}}" + (f" + {stock:g} at the start" if stock else "")
+        for rate, stock in zip(problem.rates, problem.stocks, strict=True)
+    )
+    if problem.resources == (UNNAMED,):
+        return next(amounts)
+    return ", ".join(f"{resource} {amount}" for resource, amount in zip(problem.resources, amounts, strict=True))
+
+
 def results_table(runs: "Mapping[str, Run]") -> Table:
-    """Means and standard errors over trials at the last round."""
+    """Means and standard errors over trials at the last round; the smallest headroom of all of them."""
+    resources = next(iter(runs.values())).problem.resources
     headings = (
         "policy",
         "steady regret",
@@ -86,13 +121,14 @@ def results_table(runs: "Mapping[str, Run]") -> Table:
         "regret",
         "skips",
         "idle",
-        "spent per round",
-        "min headroom",
+        *of_resources("spent per round", resources),
+        *of_resources("min headroom", resources),
     )
     rows = []
     for label, run in runs.items():
         curves = (run.steady_regret, run.pseudo_regret, run.regret, run.skips, run.idle)
-        rate = float((run.spent[:, -1] / run.rounds[-1]).mean())
         cells = [mean_and_error(curve[:, -1]) for curve in curves]
-        rows.append((label, *cells, f"{rate:.5f}", f"{run.min_headroom.min():.3g}"))
+        rates = (f"{(spent[:, -1] / run.rounds[-1]).mean():.5f}" for spent in run.by_resource("spent").values())
+        lowest = (f"{headroom.min():.3g}" for headroom in run.by_resource("min_headroom").values())
+        rows.append((label, *cells, *rates, *lowest))
     return Table(headings, tuple(rows))

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from paceline import checks
 from paceline.errors import UnknownName, UnreadableFile
 from paceline.files import all_or_nothing
 from paceline.problems.problem import Problem
-from paceline.reports.tables import Table, frame, results_table
+from paceline.problems.resources import UNNAMED
+from paceline.reports.tables import Table, frame, of_resources, results_table
 from paceline.simulation import regret
 from paceline.simulation.totals import Totals
 
@@ -25,10 +27,11 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-FORMAT = 1
+FORMAT = 2
+BY_RESOURCE = ("spent", "lost", "headroom", "min_headroom")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """The trials of one policy. Arrays have a row per trial and a column per checkpoint."""
 
@@ -37,6 +40,12 @@ class Run:
     problem: Problem
     rounds: Ints
     totals: Totals
+
+    def __repr__(self) -> str:
+        return f"<Run {self.label!r}: {write_size(self.totals, self.rounds)}>"
+
+    def _repr_html_(self) -> str:
+        return results_table({self.label: self})._repr_html_()
 
     @cached_property
     def regret(self) -> Floats:
@@ -86,6 +95,22 @@ class Run:
         """What came in above the cap of a resource, shaped like ``spent``."""
         return self.totals.lost
 
+    @cached_property
+    def headroom(self) -> Floats:
+        """What was left at each checkpoint: start stock and income, without what was lost and spent.
+
+        Shaped like ``spent``. The smallest of all rounds, not of the checkpoints alone, is ``min_headroom``.
+        """
+        line = regret.income(self.problem, self.rounds)
+        return (line if len(self.problem.resources) > 1 else line[:, 0]) - self.lost - self.spent
+
+    def by_resource(self, quantity: str) -> dict[str, Floats]:
+        """Spent, lost, headroom or min_headroom by the name of the resource; one without a name is called "cost"."""
+        checks.one_of("quantity by resource", quantity, BY_RESOURCE)
+        values: Floats = getattr(self, quantity)
+        sides = values if len(self.problem.resources) > 1 else values[..., np.newaxis]
+        return {name: sides[..., d] for d, name in enumerate(self.problem.resources)}
+
     @property
     def pulls(self) -> Ints:
         """(trials, K): pulls of each arm at the end."""
@@ -113,7 +138,13 @@ class Run:
         return regret.regret_by_event(self.label, self.problem, self.totals)
 
 
-@dataclass(frozen=True, eq=False)
+def write_size(totals: Totals, rounds: Ints) -> str:
+    """How much was played."""
+    trials = len(totals.min_headroom)
+    return f"{trials} trial{'' if trials == 1 else 's'} of {rounds[-1]:,} rounds"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Results(Mapping[str, Run]):
     """The runs of a simulation by label.
 
@@ -122,12 +153,23 @@ class Results(Mapping[str, Run]):
     >>> res = run.simulate(paper.three_arms(), ["uniform", "oracle"], rounds=1000, trials=2)
     >>> list(res), int(res.rounds[-1]), res["oracle"].pulls.shape
     (['uniform', 'oracle'], 1000, (2, 3))
+    >>> res
+    <Results: uniform, oracle; 2 trials of 1,000 rounds, 3 arms, seed 0>
     """
 
     problem: Problem
     seed: int
     rounds: Ints  # (C,), the last is the number of rounds played
     runs: dict[str, Run]
+
+    def __repr__(self) -> str:
+        size = write_size(next(iter(self.runs.values())).totals, self.rounds)
+        resources = self.problem.resources
+        several = "" if resources == (UNNAMED,) else f", resources {', '.join(resources)}"
+        return f"<Results: {', '.join(self.runs)}; {size}, {self.problem.arms} arms{several}, seed {self.seed}>"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
 
     def __getitem__(self, label: str) -> Run:
         if label not in self.runs:
@@ -150,8 +192,12 @@ class Results(Mapping[str, Run]):
         return results_table(self.runs)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A row per policy, trial and checkpoint."""
-        columns = ("regret", "pseudo_regret", "steady_regret", "skips", "idle", "spent")
+        """A row per policy, trial and checkpoint.
+
+        Columns of resources with names end in the name, as in spent_money; where there is a cap there is lost, too.
+        """
+        columns = ("regret", "pseudo_regret", "steady_regret", "skips", "idle")
+        amounts = ("spent", "lost") if min(self.problem.caps) < np.inf else ("spent",)
         trial, at = (axis.ravel() for axis in np.indices((self.trials, len(self.rounds))))
         parts: list[dict[str, npt.NDArray[Any]]] = [
             {
@@ -159,6 +205,13 @@ class Results(Mapping[str, Run]):
                 "trial": trial,
                 "round": self.rounds[at],
                 **{name: getattr(run, name).ravel() for name in columns},
+                **{
+                    column: values.ravel()
+                    for name in amounts
+                    for column, values in zip(
+                        of_resources(name, self.problem.resources, "_"), run.by_resource(name).values(), strict=True
+                    )
+                },
                 **{name: values.ravel() for name, values in run.breakdown().items() if name != "idle"},
                 "idle_regret": run.breakdown()["idle"].ravel(),
             }
@@ -173,7 +226,8 @@ class Results(Mapping[str, Run]):
     ) -> "Figure":
         """A panel per quantity against the round, a line per policy with a band of one standard deviation.
 
-        Quantities: regret, pseudo_regret, steady_regret, skips, idle, spent, slack (c minus the average cost).
+        Quantities: regret, pseudo_regret, steady_regret, skips, idle, spent, slack (c minus the average cost; with a
+        start stock or a cap the headroom per round), headroom. The last three have a panel per resource.
         """
         from paceline.reports.figures import curves
 
@@ -203,7 +257,7 @@ class Results(Mapping[str, Run]):
                 return cls._read(file)
         except OSError as error:
             raise UnreadableFile(f"{path} must be a readable file, but: {error.strerror or error}") from error
-        except NewerFormat as error:
+        except OtherFormat as error:
             raise UnreadableFile(f"{path} {error}") from None
         except Exception as error:  # foreign bytes can make NumPy, zipfile, zlib and json fail in any way they like
             raise UnreadableFile(f"{path} must be a file written by Results.save; it is damaged or foreign") from error
@@ -211,8 +265,8 @@ class Results(Mapping[str, Run]):
     @classmethod
     def _read(cls, file: Mapping[str, npt.NDArray[Any]]) -> "Results":
         head = json.loads(str(file["head"]))
-        if head["format"] > FORMAT:
-            raise NewerFormat(f"has format {head['format']}; this version reads up to {FORMAT}")
+        if head["format"] != FORMAT:
+            raise OtherFormat(f"has format {head['format']}; this version reads {FORMAT}")
         problem, rounds = Problem.from_dict(head["problem"]), file["rounds"]
         runs = {
             entry["label"]: Run(
@@ -227,5 +281,5 @@ class Results(Mapping[str, Run]):
         return cls(problem, head["seed"], rounds, runs)
 
 
-class NewerFormat(Exception):
-    """A file from a later version."""
+class OtherFormat(Exception):
+    """A file from another version."""

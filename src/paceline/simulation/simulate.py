@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.engine import check_choice, simulator_for
+from paceline.engine import prepare
 from paceline.errors import InvalidValue
 from paceline.policies import PoliciesLike, label_policies
 from paceline.policies.policy import Policy, Setting
@@ -20,6 +20,7 @@ from paceline.problems.problem import Problem
 from paceline.simulation.progress import Progress, progress_bar
 from paceline.simulation.results import Results, Run
 from paceline.simulation.totals import Totals, new_totals, note, stack_trials
+from paceline.worlds.python_world import PlayedWorld, PythonWorld
 from paceline.worlds.stationary import world_of
 
 Ints = npt.NDArray[np.int64]
@@ -42,6 +43,7 @@ class Trial:
     checkpoints: Ints
     seed: int
     stream: int
+    world: PythonWorld | None = None  # in place of the problem's own
 
 
 def run_trial(trial: Trial, step: Callable[[int], None] | None = None) -> Totals:
@@ -50,20 +52,18 @@ def run_trial(trial: Trial, step: Callable[[int], None] | None = None) -> Totals
     ``step`` is told of the rounds played, every now and then, and may raise to give up.
     """
     problem, policy = trial.problem, trial.policy
-    setting = setting_of(problem, int(trial.checkpoints[-1]))
-    storage = policy.new_storage(setting, trial.seed, trial.stream)
-    params, world = policy.params(setting), world_of(problem)
-    simulate_until = simulator_for(type(policy), type(world))
-    tally = storage.tally[0]
+    setting = replace(setting_of(problem, int(trial.checkpoints[-1])), seed=trial.seed, stream=trial.stream)
+    world = world_of(problem) if trial.world is None else PlayedWorld(trial.world, problem, trial.seed, trial.stream)
+    game = prepare(policy, world, setting)
+    tally = game.storage.tally[0]
     totals = new_totals(len(trial.checkpoints), problem.arms, setting.resources, policy.record)
     for at, checkpoint in enumerate(trial.checkpoints):
         while (done := int(tally.t)) < checkpoint:
             until = min(done + STRIDE, int(checkpoint))
-            simulate_until(params, storage, world.data, until)
-            check_choice(policy, storage)
+            game.until(until)
             if step is not None:
                 step(until - done)
-        note(totals, at, storage)
+        note(totals, at, game.storage)
     return totals
 
 
@@ -110,7 +110,7 @@ def check_executor(executor: Executor | None) -> None:
 
 
 def simulate(
-    problem: Problem,
+    problem: Problem | PythonWorld,
     policies: PoliciesLike = "thompson",
     rounds: int = 100_000,
     trials: int = 10,
@@ -130,8 +130,10 @@ def simulate(
     >>> list(res), res["suak"].regret.shape, bool((res["suak"].min_headroom >= 0).all())
     (['suak', 'uniform'], (3, 200), True)
     """
+    world = problem if isinstance(problem, PythonWorld) else None
+    problem = problem.lines() if isinstance(problem, PythonWorld) else problem
     if not isinstance(problem, Problem):
-        raise InvalidValue(f"problem must be a Problem, got {problem!r}")
+        raise InvalidValue(f"problem must be a Problem or a PythonWorld, got {problem!r}")
     check_executor(executor)
     chosen = label_policies(policies)
     rounds = checks.rounds("rounds", rounds)
@@ -139,7 +141,7 @@ def simulate(
     trials = checks.whole("trials", trials, 1)
     seed = checks.seed(seed)
     with progress_bar(rounds * trials * len(chosen), progress) as bar:
-        return play_trials(problem, chosen, points, seed, range(trials), executor, bar)
+        return play_trials(problem, chosen, points, seed, range(trials), executor, bar, world)
 
 
 def play_trials(
@@ -150,10 +152,12 @@ def play_trials(
     streams: range,
     executor: Executor | None,
     bar: Progress,
+    world: PythonWorld | None = None,
 ) -> Results:
     """What `simulate` does once its arguments are in order: a trial for each of the streams."""
     work = {
-        label: [Trial(problem, policy, points, seed, stream) for stream in streams] for label, policy in chosen.items()
+        label: [Trial(problem, policy, points, seed, stream, world) for stream in streams]
+        for label, policy in chosen.items()
     }
     for label_trials in work.values():
         compile_first(label_trials[0])

@@ -1,0 +1,141 @@
+"""The rules of the form, checked on the code of a policy: one line that names the class, the line and the rule."""
+
+import dis
+import inspect
+import random
+import types
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from paceline.errors import InvalidPolicy
+from paceline.kernels.jit import CompilerError, compiled_result, plain, where_it_failed
+from paceline.kernels.state import Decision, state_in
+from paceline.policies.policy import Policy, Setting
+from paceline.policies.python_policy import PythonPolicy, described
+
+ARGUMENTS = {"choose": 2, "learn": 5, "commit": 3}
+# Ways to make a generator of one's own: it draws nothing that others share.
+GENERATORS = {"default_rng", "Generator", "SeedSequence", "RandomState", "Philox", "PCG64", "MT19937", "Random"}
+
+
+def check_functions(policy: Policy) -> None:
+    """Refuse a policy of the user's own whose functions cannot be right."""
+    if not type(policy).__module__.startswith("paceline."):
+        check_class(type(policy))
+
+
+@cache
+def check_class(policy: type[Policy]) -> None:
+    """The same, once for each class."""
+    if issubclass(policy, PythonPolicy):
+        functions = [value for value in vars(policy).values() if isinstance(value, types.FunctionType)]
+        if policy.choose is PythonPolicy.choose:
+            raise InvalidPolicy(f"{policy.__name__} must have a function choose(self, state), got none")
+    else:
+        functions = [checked_function(policy, name) for name in ARGUMENTS]
+        reasons = getattr(policy, "reasons", None)
+        if not isinstance(reasons, tuple) or len(reasons) < 2 or not all(isinstance(text, str) for text in reasons):
+            rule = "a tuple of at least two texts, the first for the guard's refusal"
+            raise InvalidPolicy(f"{policy.__name__}.reasons must be {rule}, got {reasons!r}")
+    for function in functions:
+        for line, drawn in hidden_draws(function):
+            where = f"{policy.__name__}.{function.__name__} (line {line})"
+            rule = "must draw from (seed, stream, counter) or setting.generator() only"
+            raise InvalidPolicy(f"{where} {rule}, got a draw from {drawn}")
+
+
+def checked_function(policy: type[Policy], name: str) -> Any:
+    """One of the functions of a compiled policy, if it can be called as the engine will call it."""
+    function = plain(getattr(policy, name, None))
+    if not isinstance(function, types.FunctionType):
+        raise InvalidPolicy(f"{policy.__name__} must have a function {name}, got {function!r}")
+    count = len(inspect.signature(function).parameters)
+    if count != ARGUMENTS[name]:
+        where = described(policy, name)
+        raise InvalidPolicy(f"{where} must take {ARGUMENTS[name]} arguments (is it a staticmethod?), got {count}")
+    return function
+
+
+def hidden_draws(function: Callable[..., Any]) -> Iterator[tuple[int, str]]:
+    """Lines of a function, and of the user's own functions that it calls, that draw from a shared generator."""
+    waiting, seen = [function], set[Any]()
+    while waiting:
+        looked_at = waiting.pop()
+        if looked_at in seen:
+            continue
+        seen.add(looked_at)
+        for line, names, value in names_used(looked_at):
+            if is_shared_generator(value):
+                yield line, ".".join(names)
+            other = plain(value)
+            if isinstance(other, types.FunctionType) and not is_from_a_library(other):
+                waiting.append(other)
+
+
+def names_used(function: Any) -> Iterator[tuple[int, tuple[str, ...], object]]:
+    """Dotted names that a function reads, with the line and the value, as far as modules lead."""
+    line, names, value = 0, (), None
+    for step in dis.get_instructions(function):
+        line = step.starts_line or line
+        if step.opname == "LOAD_GLOBAL":
+            names, value = (str(step.argval),), function.__globals__.get(step.argval)
+        elif step.opname in {"LOAD_ATTR", "LOAD_METHOD"} and isinstance(value, types.ModuleType):
+            names, value = (*names, str(step.argval)), getattr(value, str(step.argval), None)
+        else:
+            names, value = (), None
+            continue
+        yield line or function.__code__.co_firstlineno, names, value
+
+
+def is_shared_generator(value: object) -> bool:
+    """Whether a value is a function of Python's or NumPy's shared generator.
+
+    >>> is_shared_generator(random.random), is_shared_generator(np.random.rand), is_shared_generator(np.random.Generator)
+    (True, True, False)
+    """
+    if getattr(value, "__name__", "") in GENERATORS or isinstance(value, types.ModuleType):
+        return False
+    owner = getattr(value, "__self__", None)
+    return isinstance(owner, random.Random | np.random.RandomState) or getattr(value, "__module__", "") in {
+        "random",
+        "numpy.random",
+        "numpy.random.mtrand",
+    }
+
+
+def is_from_a_library(function: types.FunctionType) -> bool:
+    """Whether a function comes with an installed package: those are not read."""
+    return function.__module__.partition(".")[0] in {"paceline", "numba", "numpy"} or "site-packages" in (
+        function.__code__.co_filename
+    )
+
+
+def blame(policy: Policy, setting: Setting, error: CompilerError) -> InvalidPolicy:
+    """What is wrong with a policy that does not compile: found by compiling its functions one by one."""
+    example = Decision(0, 1, 0)
+    params, state = policy.params(setting), state_in(policy.new_storage(setting, 0, 0))
+    calls = {
+        "choose": (params, state),
+        "commit": (params, state, example),
+        "learn": (params, state, example, 0.5, np.zeros(setting.resources)),
+    }
+    for name, arguments in calls.items():
+        function = plain(getattr(policy, name))
+        where = described(type(policy), name)
+        try:
+            answer = compiled_result(function, *arguments)
+        except CompilerError as found:
+            line, rule = where_it_failed(found, function)
+            return InvalidPolicy(f"{type(policy).__name__}.{name} (line {line}) must compile, but: {rule}")
+        if name == "choose" and answer != compiled_result(example_choice, 0):
+            return InvalidPolicy(f"{where} must return Decision(arm, reason, tag) of whole numbers, got {answer}")
+    line, rule = where_it_failed(error, plain(policy.choose))
+    return InvalidPolicy(f"{type(policy).__name__} (line {line}) must compile, but: {rule}")
+
+
+def example_choice(number: int) -> Decision:
+    """What a choice looks like to the compiler."""
+    return Decision(number, number, number)

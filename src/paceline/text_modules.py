@@ -1,0 +1,35 @@
+"""Modules made from a text, which may have come from another process."""
+
+import sys
+from hashlib import sha256
+from types import ModuleType
+from typing import Any
+
+from paceline.errors import UnreadableFile
+
+PREFIX = "paceline_policy_"  # of the names under which files are loaded
+
+
+def load_text(text: str, file: str) -> ModuleType:
+    """The module that a text makes; the same text is the same module."""
+    name = PREFIX + sha256(f"{file}\0{text}".encode()).hexdigest()[:16]
+    if name in sys.modules:
+        return sys.modules[name]
+    module = ModuleType(name)
+    module.__file__ = file
+    module.__dict__["__source__"] = text
+    sys.modules[name] = module
+    try:
+        exec(compile(text, file, "exec"), module.__dict__)
+    except Exception as error:
+        del sys.modules[name]
+        raise UnreadableFile(f"{file} must run, but: {type(error).__name__}: {error}") from error
+    return module
+
+
+def rebuild(text: str, file: str, name: str, contents: dict[str, Any]) -> Any:
+    """A policy from a file, in another process."""
+    found = getattr(load_text(text, file), name)
+    policy = object.__new__(found)
+    vars(policy).update(contents)
+    return policy
