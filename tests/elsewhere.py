@@ -10,14 +10,14 @@ def command(code: str, *arguments: object) -> list[str]:
     return [sys.executable, "-W", "error", "-c", code, *map(str, arguments)]
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+def environment(**changes: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]), **changes}
 
 
-def run(code: str, *arguments: object) -> list[str]:
-    """The lines that it prints; it must end well."""
+def run(code: str, *arguments: object, **changes: str) -> list[str]:
+    """The lines that it prints, in an environment with these changes; it must end well."""
     ran = subprocess.run(
-        command(code, *arguments), capture_output=True, check=False, text=True, env=environment(), timeout=300
+        command(code, *arguments), capture_output=True, check=False, text=True, env=environment(**changes), timeout=300
     )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.splitlines()

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from paceline.engine import replayer_for
+from paceline.game import replayer_for
 from paceline.errors import InvalidValue, UnknownParameter
 from paceline.kernels.budget import UNITS, open_round
 from paceline.kernels.jit import kernel

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--policies",
         metavar="NAME[,NAME...]",
         help="policies, with parameters as in one-phase:a=2 or suak:order=fewest:horizon=1000 "
-        f"(default: {','.join(POLICIES)})",
+        f"(default: those of {','.join(POLICIES)} that can play the kind)",
     )
     parser.add_argument(
         "--problems", type=int, default=12, metavar="N", help="problems of a kind (default: %(default)s)"
@@ -48,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=0.1,
         metavar="X",
         help="how far arms fall behind the frontier of the kind, on average (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--resources", type=int, metavar="N", help="resources of each problem, for kinds with several (default: 2)"
     )
     parser.add_argument(
         "--out",
@@ -66,18 +69,21 @@ def run(options: argparse.Namespace) -> None:
     from paceline.problems import families as problems
 
     if options.list:
+        width = max(map(len, problems.KINDS)) + 2
         for name, says in problems.KINDS.items():
-            print(f"{name:<14}{says}")
+            print(f"{name:<{width}}{says}")
         return
     kinds = [problems.check_kind(kind) for kind in dict.fromkeys(options.kinds or KINDS)]
-    chosen = policies_of(options.policies)
+    given = {"shortfall": options.shortfall, "resources": options.resources}
+    counts = {kind: len(problems.random(kind, 0, **given).resources) for kind in kinds}
+    chosen = {kind: policies_of(options.policies, counts[kind]) for kind in kinds}
     scale = {name: getattr(options, name) for name in ("problems", "rounds", "trials", "seed")}
     check_scale(**scale)
     options.out.mkdir(parents=True, exist_ok=True)
     arenas = []
     for kind in kinds:
         print(f"{kind}: {problems.KINDS[kind]}", file=sys.stderr)
-        arena = compare(kind, chosen, **scale, shortfall=options.shortfall, progress=True)
+        arena = compare(kind, chosen[kind], **scale, **given, progress=True)
         arena.save(options.out / f"compare-{kind}.npz")
         arena.plot(options.out / f"compare-{kind}.png")
         arenas.append(arena)
@@ -87,20 +93,33 @@ def run(options: argparse.Namespace) -> None:
     print(f"Written to {options.out}: {', '.join(sorted(path.name for path in options.out.iterdir()))}")
 
 
-def policies_of(text: str | None) -> "dict[str, Policy]":
-    """The policies in "suak,one-phase:a=2", by the text of each; without a text the default ones."""
+def policies_of(text: str | None, resources: int = 1) -> "dict[str, Policy]":
+    """The policies in "suak,one-phase:a=2", by the text of each, or the default ones that can play.
+
+    All must be able to deal with so many resources.
+    """
     from paceline.policies import label_policies
 
     entries = POLICIES if text is None else text.split(",")
-    return label_policies([{entry: policy_of(entry)} for entry in (entry.strip() for entry in entries)])
+    chosen = label_policies([{entry: policy_of(entry)} for entry in (entry.strip() for entry in entries)])
+    if text is None:
+        return {name: policy for name, policy in chosen.items() if resources <= (policy.resources or resources)}
+    for policy in chosen.values():
+        policy.check_resources(resources)
+    return chosen
 
 
 def policy_of(entry: str) -> "Policy":
-    """The policy in "name" or "name:parameter=value:parameter=value"; a value that is no number is a word."""
-    from paceline.errors import InvalidValue
-    from paceline.policies import make_policy
+    """The policy in "name" or "name:parameter=value:parameter=value"; a value that is no number is a word.
 
-    name, *settings = entry.split(":")
+    A name that is not in the list has two parts, as in module:Class.
+    """
+    from paceline.errors import InvalidValue
+    from paceline.policies import POLICIES, make_policy
+
+    parts = entry.split(":")
+    own = 1 if parts[0] in POLICIES else 2
+    name, settings = ":".join(parts[:own]), parts[own:]
     parameters: dict[str, object] = {}
     for setting in settings:
         parameter, _, value = setting.partition("=")

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-FORMAT = 1
+FORMAT = 2
 CHECKPOINTS = 40
 FIRST_CHECKPOINT = 100
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Arena:
     """The results of the same policies on several problems.
 
@@ -48,6 +48,12 @@ class Arena:
 
     title: str
     results: tuple[Results, ...]  # one per problem, with the same labels, rounds and trials
+
+    def __repr__(self) -> str:
+        return f"<Arena {self.title!r}: {', '.join(self.labels)}; {self.size}>"
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -91,7 +97,15 @@ class Arena:
 
     def scores(self, reference: str | None = None) -> list[Score]:
         """What `table` shows, as numbers."""
-        return scores(self.results, self.limits[:, -1], self.reference(reference), self.seed)
+        against = self.reference(reference)
+        if against not in self._scored:
+            self._scored[against] = scores(self.results, self.limits[:, -1], against, self.seed)
+        return self._scored[against]
+
+    @cached_property
+    def _scored(self) -> dict[str, list[Score]]:
+        """The scores by reference; thousands of resamples are behind each."""
+        return {}
 
     def causes(self, label: str) -> dict[str, float]:
         """Steady regret of a policy by cause, in units of the limit: mean over trials and problems."""
@@ -140,16 +154,16 @@ class Arena:
         try:
             with np.load(io.BytesIO(contents), allow_pickle=False) as file, TemporaryDirectory() as folder:
                 head = json.loads(str(file["head"]))
-                newer = head["format"] > FORMAT
+                other = head["format"] != FORMAT
                 part = Path(folder) / "part.npz"
                 results = []
-                for number in range(0 if newer else head["problems"]):
+                for number in range(0 if other else head["problems"]):
                     part.write_bytes(file[str(number)].tobytes())
                     results.append(Results.load(part))
         except Exception as error:  # foreign bytes can make NumPy, zipfile and json fail in any way they like
             raise UnreadableFile(f"{path} must be a file written by Arena.save; it is damaged or foreign") from error
-        if newer:
-            raise UnreadableFile(f"{path} has format {head['format']}; this version reads up to {FORMAT}")
+        if other:
+            raise UnreadableFile(f"{path} has format {head['format']}; this version reads {FORMAT}")
         return cls(head["title"], tuple(results))
 
 
@@ -162,13 +176,14 @@ def compare(
     trials: int = 8,
     seed: int = 0,
     shortfall: float = families.SHORTFALL,
+    resources: int | None = None,
     executor: Executor | None = None,
     progress: bool = False,
 ) -> Arena:
     """Play each policy on each problem of a family: one of `paceline.problems.KINDS`, or a list of problems.
 
-    ``problems`` is the size of the family, ``shortfall`` says how close the race is (see `paceline.problems.random`);
-    both go with a kind. ``seed`` draws the family and the trials. Every policy meets the same random numbers on a
+    ``problems`` is the size of the family, ``shortfall`` says how close the race is, ``resources`` how many there are
+    (see `paceline.problems.random`); these go with a kind. ``seed`` draws the family and the trials. Every policy meets the same random numbers on a
     problem, and each problem has numbers of its own.
 
     >>> from paceline import paper
@@ -179,7 +194,10 @@ def compare(
     chosen = label_policies(policies)
     check_scale(problems, rounds, trials, seed)
     check_executor(executor)
-    title, problems_to_play = field(kind_or_problems, problems, seed, shortfall)
+    title, problems_to_play = field(kind_or_problems, problems, seed, shortfall, resources)
+    for problem in problems_to_play:
+        for policy in chosen.values():
+            policy.check_resources(len(problem.resources))
     first = max(min(FIRST_CHECKPOINT, rounds // 10), 2)
     points = checkpoint_rounds(rounds, [round(at) for at in np.geomspace(first, rounds, CHECKPOINTS).tolist()])
     with progress_bar(rounds * trials * len(chosen) * len(problems_to_play), progress) as bar:
@@ -199,11 +217,13 @@ def check_scale(problems: int, rounds: int, trials: int, seed: int) -> None:
 
 
 def field(
-    kind_or_problems: str | Sequence[Problem], size: int, seed: int, shortfall: float
+    kind_or_problems: str | Sequence[Problem], size: int, seed: int, shortfall: float, resources: int | None
 ) -> tuple[str, list[Problem]]:
     """What to call the problems, and the problems; each must have something to learn, or nothing could be compared."""
     if isinstance(kind_or_problems, str):
-        return kind_or_problems, families.family(kind_or_problems, size, seed, shortfall=shortfall)
+        return kind_or_problems, families.family(
+            kind_or_problems, size, seed, shortfall=shortfall, resources=resources
+        )
     problems_to_play: list[Problem] = list(kind_or_problems) if isinstance(kind_or_problems, list | tuple) else []
     if not problems_to_play:
         raise InvalidValue(f"problems must be a kind or a list of at least one Problem, got {kind_or_problems!r}")

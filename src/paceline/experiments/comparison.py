@@ -21,7 +21,8 @@ theorem for this problem; in short runs a good policy is below it.
 - **reference / policy**: the same of the reference's regret / the policy's: how many times less the policy loses.
 - **won**: problems on which the policy's mean regret is the lowest. **better**, **worse**: problems on which it differs
   from the reference by more than {NOISE:g} standard errors of the paired differences.
-- **min headroom**: the smallest budget · t minus money spent, of all rounds of all runs; never below 0.
+- **min headroom**: the smallest budget · t minus money spent, of all rounds of all runs and of all resources; never
+  below 0.
 - **wrong arms**, **idle**, **unspent**: regret / limit by cause, plain means over problems.
 
 A mean regret below {FLOOR:g} counts as {FLOOR:g} in geometric means.

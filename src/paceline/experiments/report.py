@@ -10,12 +10,13 @@ from paceline.experiments.aggregate import Aggregate
 from paceline.experiments.reading import every_result
 from paceline.experiments.scores import reference_of, score_table
 from paceline.experiments.study import Study
-from paceline.experiments.summary import Line, problems_table, records, summarise_runs, summary_table
+from paceline.experiments.summary import Line, problems_table, records, resources_in, summarise_runs, summary_table
 from paceline.experiments.sweeps import policy_axes
 from paceline.files import all_or_nothing
 from paceline.problems.theory import limit
 from paceline.reports.export import csv_text, latex
-from paceline.reports.page import Markup, document
+from paceline.reports.markup import Markup
+from paceline.reports.page import document
 from paceline.reports.tables import Table
 
 PAGE = "report.html"
@@ -77,7 +78,8 @@ def page(study: Study, found: Gathered) -> str:
 
 def tables(study: Study, found: Gathered) -> dict[str, str]:
     """The tables by the name of their file."""
-    whole = [summary_table(lines, found.reference) for lines in found.lines]
+    resources = resources_in(line for lines in found.lines for line in lines)
+    whole = [summary_table(lines, found.reference, resources) for lines in found.lines]
     rows = ((lines[0].problem, *row) for lines, part in zip(found.lines, whole, strict=True) for row in part.rows)
     files = {
         "summary.csv": csv_text(records(found.lines, study.experiment)),

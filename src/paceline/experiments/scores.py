@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.errors import UnknownName
-from paceline.reports.tables import Table
+from paceline.reports.tables import Table, write_budget
 from paceline.simulation.results import Results
 from paceline.statistics import Estimate, gains_over, ratios_to, three_digits
 
@@ -28,7 +28,8 @@ class Score:
     ``won``              problems on which its mean steady regret is the lowest.
     ``better, worse``    problems on which it beats the reference, or loses to it, by more than 3 standard errors of the
                          paired differences.
-    ``min_headroom``     the smallest  c t - S_c(t)  of all rounds of all runs: not below 0, or the promise was broken.
+    ``min_headroom``     the smallest headroom of any resource in all rounds of all runs: not below 0, or the promise
+                         was broken.
     ``causes``           steady regret / limit by cause, mean over problems.
     """
 
@@ -159,7 +160,7 @@ def problem_table(results: Sequence[Results], limits: Floats) -> Table:
             str(number + 1),
             str(res.problem.optimum.case),
             str(res.problem.arms),
-            f"{res.problem.budget:.3f}",
+            write_budget(res.problem, ".3f"),
             three_digits(float(limits[number])),
             *(three_digits(float(mean)) for mean in means[:, number]),
             labels[int(means[:, number].argmin())],

@@ -11,11 +11,14 @@ from paceline.experiments.aggregate import Aggregate
 from paceline.experiments.messages import span
 from paceline.experiments.scores import NOISE, score_table
 from paceline.experiments.study import Study
-from paceline.experiments.summary import Line, problems_table, summary_table
+from paceline.experiments.summary import Line, problems_table, resources_in, summary_table
 from paceline.experiments.sweeps import Axis, aggregate_sweep, policy_axes, policy_sweep, problem_axes, problem_sweep
+from paceline.problems.resources import UNNAMED
 from paceline.reports import panels as draw
-from paceline.reports.page import Markup, figure, figures, joined, table, tag
-from paceline.reports.tables import Table
+from paceline.reports.figures import has_stock
+from paceline.reports.markup import Markup, joined, tag
+from paceline.reports.page import figure, figures, table
+from paceline.reports.tables import Table, write_budget
 from paceline.simulation.results import Results
 from paceline.statistics import FLOOR, RESAMPLES, three_digits
 
@@ -61,21 +64,33 @@ def in_words(count: int, one: str, many: str | None = None) -> str:
 
 
 def promise(lines: Sequence[Sequence[Line]]) -> Markup:
-    """Whether the budget line held, loudly if it did not."""
+    """Whether the line of every resource held, loudly if one did not."""
     every = [line for of_problem in lines for line in of_problem]
     broken = [line for line in every if not line.min_headroom >= 0.0]
+    resources = resources_in(every)
     if not broken:
-        lowest = three_digits(min(line.min_headroom for line in every))
-        return tag("p", f"The budget line held after every round of every trial; the smallest headroom was {lowest}.")
+        whose = "The budget line" if len(resources) == 1 else "The budget line of every resource"
+        return tag("p", f"{whose} held after every round of every trial; the smallest headroom was {lowest_of(every)}.")
     worst = min(broken, key=lambda line: line.min_headroom)
+    where = min(worst.headrooms, key=lambda name: worst.headrooms[name])
+    line_of = "the line" if resources == [UNNAMED] else f"the line of {where}"
     return tag(
         "p",
         f"OVERSPENT: the budget line was broken in {in_words(len(broken), 'run')} of {len(every):,}. The worst is "
-        f"{worst.policy} on {worst.problem}, {three_digits(-worst.min_headroom)} above the line. "
+        f"{worst.policy} on {worst.problem}, {three_digits(-worst.min_headroom)} above {line_of}. "
         "The guard makes this impossible, so these numbers are damaged or were not made by it: do not use them.",
         class_="alarm",
         role="alert",
     )
+
+
+def lowest_of(lines: Sequence[Line]) -> str:
+    """The smallest headroom of any run, for each resource that has a name."""
+    resources = resources_in(lines)
+    lowest = {name: min(line.headrooms[name] for line in lines if name in line.headrooms) for name in resources}
+    if resources == [UNNAMED]:
+        return three_digits(lowest[UNNAMED])
+    return " and ".join(f"{three_digits(least)} of {name}" for name, least in lowest.items())
 
 
 def what_was_run(study: Study) -> Markup:
@@ -88,7 +103,7 @@ def what_was_run(study: Study) -> Markup:
         (
             name,
             str(problem.arms),
-            f"{problem.budget:.6g}",
+            write_budget(problem, ".6g"),
             f"{problem.optimum.value:.6g}",
             str(problem.optimum.case),
             "coupled" if problem.coupled else "independent",
@@ -233,7 +248,6 @@ def problem_figures(results: Results, lines: Sequence[Line], axes: Sequence[Axis
     at = f"At round {lines[0].rounds:,}"
     regret = ", ".join(f"{line.policy} {three_digits(line.mean)}" for line in lines)
     skips = ", ".join(f"{line.policy} {three_digits(line.means['skips'])}" for line in lines)
-    slack = ", ".join(f"{line.policy} {results.problem.budget - line.means['spent_per_round']:.3g}" for line in lines)
     causes = {
         line.policy: {cause: line.means[f"{cause}_regret"] for cause in ("wrong_arms", "idle", "unspent")}
         for line in lines
@@ -260,11 +274,7 @@ def problem_figures(results: Results, lines: Sequence[Line], axes: Sequence[Axis
             f"Skipped rounds against the round. {at}: {skips}.",
             f"Rounds skipped by a skip rule{band}.",
         ),
-        figure(
-            draw.curve(results, "slack"),
-            f"Budget rate minus average cost against the round. {at}: {slack}.",
-            f"Distance to the budget line per round; at 0 all is spent{band}.",
-        ),
+        *(spending_figure(results, resource, at, band) for resource in results.problem.resources),
         figure(
             draw.spread(results),
             f"Final steady regret of each trial. Means: {regret}.",
@@ -273,6 +283,25 @@ def problem_figures(results: Results, lines: Sequence[Line], axes: Sequence[Axis
         *(swept_figure(axis, policy_sweep(axis, lines), "bars: one standard error") for axis in axes[:MOST_SWEEPS]),
     ]
     return figures(list(results), drawn)
+
+
+def spending_figure(results: Results, resource: str, at: str, band: str) -> Markup:
+    """How far a resource is from being spent: per round, or where it has a stock as a whole."""
+    problem = results.problem
+    quantity = "headroom" if has_stock(problem, resource) else "slack"
+    left = {label: float(run.by_resource("headroom")[resource][:, -1].mean()) for label, run in results.items()}
+    per_round = 1 if quantity == "headroom" else int(results.rounds[-1])
+    told = ", ".join(f"{label} {amount / per_round:.3g}" for label, amount in left.items())
+    of = "" if problem.resources == (UNNAMED,) else f" of {resource}"
+    what = {
+        "slack": (f"Budget rate minus average cost{of}", f"Distance to the budget line{of} per round"),
+        "headroom": (f"Headroom{of}", f"What is left{of}"),
+    }[quantity]
+    return figure(
+        draw.curve(results, quantity, resource),
+        f"{what[0]} against the round. {at}: {told}.",
+        f"{what[1]}; at 0 all is spent{band}.",
+    )
 
 
 def problem_by_problem(lines: Sequence[Sequence[Line]], drawn: Sequence[Markup], reference: str) -> Markup:
@@ -327,6 +356,8 @@ def engines(spells: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def how_to_read(lines: Sequence[Sequence[Line]], reference: str) -> Markup:
     """What the words mean."""
+    several = len(resources_in(line for of_problem in lines for line in of_problem)) > 1
+    by_resource = " Every resource has a line of its own, and a stock at the start counts." if several else ""
     words = {
         "Steady regret": "the distance to the best possible expected reward, without the luck of rewards and costs: "
         "the regret of wrong arms, of idle rounds and of unspent budget. Less is better.",
@@ -336,7 +367,7 @@ def how_to_read(lines: Sequence[Sequence[Line]], reference: str) -> Markup:
         "pairs; an interval without 0 is a difference that is more than luck.",
         f"Ratio to {reference}": f"the quotient of the means; none where that of {reference} is below {FLOOR:g}.",
         "Min headroom": "the smallest budget · t minus money spent, over all rounds t of all trials. Below 0 the "
-        "promise is broken.",
+        "promise is broken." + by_resource,
         "Limit": "log T · Σ gap / KL, about the least regret of a policy that does well on every problem; a yardstick "
         "for long runs, not a bound.",
     }

@@ -1,6 +1,6 @@
 """Each policy on each problem at the last round: the numbers of a report, and the tables that show them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.experiments.scores import CAUSES, headroom
-from paceline.reports.tables import Table, mean_and_error
+from paceline.reports.tables import Table, mean_and_error, of_resources
 from paceline.simulation.results import Results, Run
 from paceline.statistics import FLOOR, mean_difference, three_digits
 
@@ -22,6 +22,7 @@ class Line:
     ``difference``    mean steady regret minus that of the reference; ``interval`` holds 95 % of the resamples, in which
                       the trials of both are drawn together.
     ``ratio``         the one divided by the other; nothing if the reference's is below 0.1.
+    ``spent``         by resource, per round; ``headrooms`` the smallest headroom of any trial, by resource.
     """
 
     problem: str
@@ -35,7 +36,13 @@ class Line:
     interval: tuple[float, float] | None
     ratio: float | None
     means: dict[str, float]
-    min_headroom: float
+    spent: dict[str, float]
+    headrooms: dict[str, float]
+
+    @property
+    def min_headroom(self) -> float:
+        """The smallest of all resources; nan, of a damaged file, is not above anything."""
+        return float(np.min(list(self.headrooms.values())))
 
     @property
     def mean(self) -> float:
@@ -78,9 +85,9 @@ def summarise_run(problem: str, run: Run, reference: Floats, seed: int, limit: f
             **{f"{cause}_regret": float(run.breakdown()[cause][:, -1].mean()) for cause in CAUSES},
             "skips": float(run.skips[:, -1].mean()),
             "idle_rounds": float(run.idle[:, -1].mean()),
-            "spent_per_round": float(run.spent[:, -1].mean() / run.rounds[-1]),
         },
-        min_headroom=float(run.min_headroom.min()),
+        spent={name: float(spent[:, -1].mean() / run.rounds[-1]) for name, spent in run.by_resource("spent").items()},
+        headrooms={name: float(lowest.min()) for name, lowest in run.by_resource("min_headroom").items()},
     )
 
 
@@ -89,16 +96,22 @@ def standard_error(values: Floats) -> float | None:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
 
 
-def summary_table(lines: Sequence[Line], reference: str) -> Table:
-    """The policies on one problem, held against the reference."""
+def resources_in(lines: Iterable[Line]) -> list[str]:
+    """The resources of the problems, each once."""
+    return list(dict.fromkeys(name for line in lines for name in line.spent))
+
+
+def summary_table(lines: Sequence[Line], reference: str, resources: Sequence[str] | None = None) -> Table:
+    """The policies on one problem, held against the reference; with columns for these resources, or its own."""
+    names = resources_in(lines) if resources is None else resources
     headings = (
         "policy",
         "steady regret",
         f"minus {reference}",
         f"ratio to {reference}",
         "skips",
-        "spent per round",
-        "min headroom",
+        *of_resources("spent per round", names),
+        *of_resources("min headroom", names),
     )
     rows = tuple(
         (
@@ -107,8 +120,8 @@ def summary_table(lines: Sequence[Line], reference: str) -> Table:
             "reference" if line.policy == reference else difference(line),
             "–" if line.ratio is None else three_digits(line.ratio),
             three_digits(line.means["skips"]),
-            f"{line.means['spent_per_round']:.5f}",
-            headroom(line.min_headroom),
+            *(f"{line.spent[name]:.5f}" if name in line.spent else "–" for name in names),
+            *(headroom(line.headrooms[name]) if name in line.spent else "–" for name in names),
         )
         for line in lines
     )
@@ -148,6 +161,8 @@ def problems_table(by_problem: Sequence[Sequence[Line]]) -> Table:
 def records(by_problem: Sequence[Sequence[Line]], experiment: dict[str, Any]) -> list[dict[str, object]]:
     """All lines with all numbers, and where in its grids each stands: a row each of a CSV file."""
     problems, policies = experiment["problems"], experiment["policies"]
+    resources = resources_in(line for lines in by_problem for line in lines)
+    spent, lowest = (of_resources(thing, resources, "_") for thing in ("spent_per_round", "min_headroom"))
     return [
         {
             "problem": line.problem,
@@ -164,7 +179,8 @@ def records(by_problem: Sequence[Sequence[Line]], experiment: dict[str, Any]) ->
             "difference_high": None if line.interval is None else line.interval[1],
             "ratio": line.ratio,
             **line.means,
-            "min_headroom": line.min_headroom,
+            **{column: line.spent.get(name) for column, name in zip(spent, resources, strict=True)},
+            **{column: line.headrooms.get(name) for column, name in zip(lowest, resources, strict=True)},
         }
         for lines, field in zip(by_problem, problems, strict=True)
         for line, spec in zip(lines, policies, strict=True)

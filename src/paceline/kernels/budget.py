@@ -1,9 +1,9 @@
 """May a pull be paid for now? The guard: the one place that counts what is spent, outside every policy.
 
-The promise: after every round t, what was consumed of each resource is at most its line, on every path. The line is
-start + c * t  and what was credited besides. A pull is allowed in round t only when the headroom  h(t) = line - consumed
-so far  covers the largest possible consumption of the arm, for every resource (1 unless a smaller one is known). By
-induction the promise holds whatever the policy asks for and whatever the pull turns out to cost.
+The promise: after every round t, what was spent of each resource is at most its line, on every path. The line is
+start + c * t  and what was credited besides. A pull is allowed in round t only when the headroom  h(t) = line - spent
+so far  covers the largest possible cost of the arm, for every resource (1 unless a smaller one is known). By induction
+the promise holds whatever the policy asks for and whatever the pull turns out to cost.
 
 A live program may learn late what a pull has cost. Until then its largest cost stays reserved, and counts as spent in
 the headroom: no order of late news can overdraw. A pull that refills a resource counts when it is told, not before.
@@ -95,7 +95,7 @@ def line_units(books: Books, d: int) -> int:
     """The line of resource d in this round, rounded down to a unit."""
     t = books.tally.t
     income = books.rate[d] * t + ((books.rate_part[d] * t) >> PART_BITS)
-    return books.start[d] + books.credited[d] - books.lost[d] + income
+    return int(books.start[d] + books.credited[d] - books.lost[d] + income)
 
 
 @kernel

@@ -21,7 +21,7 @@ from numba import njit
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
-from numba.core.types import unliteral
+from numba.core.types import unliteral  # type: ignore[attr-defined]
 
 from paceline.kernels.stale import remove_stale
 from paceline.machine import alone

@@ -71,6 +71,14 @@ def plain(function: Any) -> Any:
     return getattr(function, "py_func", function)
 
 
+def plain_throughout(function: Function) -> Function:
+    """A copy of a kernel that is plain Python down to the last kernel it calls: one call is not worth a compilation."""
+    body = plain(function)
+    called = {name: body.__globals__.get(name) for name in body.__code__.co_names}
+    inner = {name: plain_throughout(other) for name, other in called.items() if plain(other) is not other}
+    return cast(Function, types.FunctionType(body.__code__, {**body.__globals__, **inner}, body.__name__))
+
+
 @cache
 def package_digest() -> str:
     """Digest of the sources that compiled loops can contain."""

@@ -5,16 +5,15 @@
 A solution is a base of D + 1 members with nonnegative amounts. Members have numbers: an arm its own, 0 .. K-1, the null
 arm K, the slack of resource d  K + 1 + d.
 
-The method is the revised simplex with an explicit inverse (Dantzig and Orchard-Hays, "The product form for the inverse
-in the simplex method", 1954). With a handful of resources the inverse is tiny, and the cost of a step is one look at
-the arms. Three things keep the steps few and safe:
+The method is Dantzig's revised simplex with an explicit inverse. With a handful of resources the inverse is tiny, and
+the cost of a step is one look at the arms. Three things keep the steps few and safe:
 
 - Slacks and null are a base of feasible amounts, for rates >= 0 whatever the costs: no first phase, and no warm start
   that may fail.
 - From one round to the next the means wobble and the base mostly stays. So the arms of the last base are priced first,
   and all arms only when none of those is worth entering: usually once.
-- Every stop is feasible. Whoever enters earns more than 1e-9 per unit, and amounts of arms add up to 1 at most, so the
-  value at a regular stop is within 1e-9 (1 + rounding) of the best.
+- Every stop is feasible, and at a regular one no member would earn more than 1e-9 per unit: as the amounts of arms add
+  up to 1 at most, the value is within about 1e-9 of the best.
 
 Nothing is allocated: the kernels work in a `Program` of arrays that the caller owns. D is conveyed by the type of an
 argument, a tuple ``resources`` of D numbers (their values do not matter): its length is a constant for the compiler,
@@ -22,17 +21,17 @@ which unrolls the loops over resources and then vectorises those over arms.
 """
 
 import math
-import types
 from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from paceline.kernels.jit import kernel, plain
+from paceline.kernels.jit import kernel, plain, plain_throughout
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 LEAST_PROFIT = 1e-9  # what a member must earn per unit to enter
 LEAST_PIVOT = 1e-9  # entries of a column below this count as zero in the ratio test
@@ -41,7 +40,7 @@ CHUNK = 32  # arms that are priced together
 
 
 class Program(NamedTuple):
-    """Room for one program. After `solve_program` the first five fields but ``last`` describe the solution.
+    """Room for one program. ``basis``, ``inverse``, ``amounts`` and ``prices`` are what `solve_program` finds.
 
     Row r of the base is the r-th entry of ``basis``, ``amounts`` and ``column``, and the last axis of ``inverse``.
     """
@@ -57,7 +56,7 @@ class Program(NamedTuple):
 
 @kernel
 def most_steps(rows: int) -> int:
-    """Where to stop should rounding make degenerate bases take turns; a tenth of it is usual."""
+    """Where to stop should rounding make degenerate bases take turns; usual are a step or two per row."""
     return 60 + 12 * rows
 
 
@@ -254,17 +253,7 @@ class Solution(NamedTuple):
     base: tuple[int, ...]
 
 
-def plain_throughout(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A copy of a kernel that is plain Python down to the last kernel it calls: one call is not worth a compilation."""
-    body = plain(function)
-    called = {name: body.__globals__.get(name) for name in body.__code__.co_names}
-    inner = {name: plain_throughout(other) for name, other in called.items() if plain(other) is not other}
-    return types.FunctionType(body.__code__, {**body.__globals__, **inner}, body.__name__)
-
-
-solve_in_python = cast(
-    "Callable[[Floats, Floats, Floats, Program, tuple[int, ...]], int]", plain_throughout(solve_program)
-)
+solve_in_python = plain_throughout(solve_program)
 
 
 def solve_means(rewards: Floats, costs: Floats, rates: Floats) -> Solution:

@@ -87,7 +87,8 @@ def arm_spread(known: Estimates, arm: int, resource: int) -> float:
     pulls = known.pulls[arm]
     if pulls == 0:
         return UNKNOWN_SPREAD
-    return variance(known.cost_squares[arm, resource], known.cost_mean[arm, resource], pulls) + UNKNOWN_SPREAD / pulls
+    spread = variance(known.cost_squares[arm, resource], known.cost_mean[arm, resource], pulls)
+    return float(spread + UNKNOWN_SPREAD / pulls)
 
 
 @kernel

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from paceline import checks
-from paceline.engine import Log, calls_for, replayer_for
+from paceline.engine import Log
 from paceline.errors import Conflict, InvalidPolicy, InvalidValue, UnknownName
+from paceline.game import calls_for, replayer_for
 from paceline.kernels.budget import line_units, move
 from paceline.kernels.lp import plain_throughout
 from paceline.kernels.state import GUARD
@@ -48,6 +49,7 @@ class Ledger:
         self.arm_set = ArmSet(config)
         self.currencies = [resource.currency for resource in config.resources]
         self.scales = [resource.scale for resource in config.resources]
+        self.max_reward = config.max_reward
         self.is_single = count == 1
         self.unknown: Costs = (None,) * count
         self.no_units: Units = (0,) * count
@@ -119,31 +121,28 @@ class Ledger:
 
     def tell(self, number: int, reward: float | None, costs: Costs) -> bool:
         """Take in a reward, costs, or both; says whether this was news."""
+        pull, cost = self.pending.get(number), costs[0]
+        if (  # the usual case: one resource, all at once, and nothing wrong with it
+            pull is not None
+            and self.is_single
+            and type(cost) is float
+            and type(reward) is float
+            and 0.0 <= cost <= self.arm_set.max_costs[pull.slot][0]
+            and 0.0 <= reward <= self.max_reward
+            and pull.is_untouched
+        ):
+            self.settle(number, pull, reward, costs, pull.reserved, (self.currencies[0].charge(cost),))
+            return True
         if reward is None and costs == self.unknown:
             raise InvalidValue(f"tell must be given a reward, a cost or both, got neither for decision {number}")
-        pull = self.pending.get(number)
         if pull is None:
             self.check_same(number, reward, costs)
             return False
         if reward is not None:
-            most = self.config.max_reward
-            if not (type(reward) is float and 0.0 <= reward <= most):  # the usual case costs no message
-                reward = checks.real(f"reward of decision {number}", reward, 0, most)
+            reward = checks.real(f"reward of decision {number}", reward, 0, self.max_reward)
             if pull.reward is not None and pull.reward != reward:
                 raise Conflict(f"decision {number} must keep its reward {pull.reward!r}, got {reward!r}")
-        cost = costs[0]
-        usual = self.is_single and type(cost) is float and 0.0 <= cost <= self.arm_set.max_costs[pull.slot][0]
-        if not usual or pull.costs:
-            costs = self.check_costs(number, pull, costs)
-        if reward is None or pull.costs or pull.charged or None in costs:
-            return self.take_part(number, pull, reward, costs)
-        currencies = self.currencies
-        if usual:
-            charged: Units = (currencies[0].charge(costs[0]),)  # type: ignore[arg-type]  # it is known
-        else:
-            charged = tuple([one.charge(cost) for one, cost in zip(currencies, costs, strict=True)])  # type: ignore[arg-type]
-        self.settle(number, pull, reward, costs, pull.reserved, charged)
-        return True
+        return self.take_part(number, pull, reward, self.check_costs(number, pull, costs))
 
     def check_costs(self, number: int, pull: PendingPull, costs: Costs) -> Costs:
         """Costs that can be, and are those that were told before."""
@@ -178,7 +177,7 @@ class Ledger:
         if reward is not None and None not in costs:
             self.settle(number, pull, reward, costs, released, charged)
             return True
-        pull.reward, pull.costs = reward, costs
+        pull.is_untouched, pull.reward, pull.costs = False, reward, costs
         self.move(pull, released, charged)
         return True
 
@@ -204,7 +203,7 @@ class Ledger:
         arm, tag = arm_set.places.get(pull.slot), pull.tag
         if self.tag_is_arm:
             tag = arm_set.places.get(tag)  # type: ignore[assignment]  # None if it is not in play
-        share = reward / self.config.max_reward
+        share = reward / self.max_reward
         if arm is None or tag is None:
             self.settle_aside(pull, share, shares, released, charged)
         elif self.waiting:
@@ -271,7 +270,7 @@ class Ledger:
         if costs_are_known and self.config.silence is not None:
             self.take_part(number, pull, self.config.silence, self.unknown)
             return True
-        pull.expired = True
+        pull.is_untouched, pull.expired = False, True
         if not costs_are_known:
             self.move(pull, pull.reserved, pull.reserved)
         self.expired_pulls[number] = None

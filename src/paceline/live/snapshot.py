@@ -93,6 +93,7 @@ def restore_pull(entry: dict[str, Any]) -> PendingPull:
     pull = PendingPull(*(values[name] for name in PULL[:4]))
     for name in PULL[4:]:
         setattr(pull, name, values[name])
+    pull.is_untouched = not (pull.charged or pull.costs or pull.expired) and pull.reward is None
     return pull
 
 

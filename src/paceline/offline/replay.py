@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from paceline import checks
-from paceline.engine import prepare
+from paceline.game import prepare
 from paceline.errors import InvalidValue
 from paceline.offline.best import Rates, allowed
 from paceline.offline.data import LogLike, read_log_table

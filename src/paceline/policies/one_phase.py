@@ -30,7 +30,7 @@ def remaining_rate(state: State, horizon: int, d: int) -> float:
     """What may be spent of a resource per round from now on: (c T - S_c(t - 1)) / (T - t + 1)."""
     still_to_come = max(horizon - state.clock.t, 0)
     income = 0.0 if state.planned[d] > 0.0 else state.rate[d]  # a stock without income is all in the headroom
-    return (state.headroom[d] + income * still_to_come) / (still_to_come + 1)
+    return float((state.headroom[d] + income * still_to_come) / (still_to_come + 1))
 
 
 @kernel

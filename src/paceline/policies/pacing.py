@@ -45,14 +45,14 @@ def needed_headroom(state: State, expensive: int, cheap: int) -> float:
     """
     arms, largest, rate = state.arms, state.largest, state.rate[0]
     if cheap == arms.pulls.size:
-        return max(largest[expensive, 0], state.planned[0])
+        return float(max(largest[expensive, 0], state.planned[0]))
     pulls = arms.pulls[cheap]
     drift = rate - arms.cost_mean[cheap, 0]
     buffer = 0.0
     if drift > 0.0 and pulls > 0:
         spread = variance(arms.cost_squares[cheap, 0], arms.cost_mean[cheap, 0], pulls) + 0.25 / pulls
         buffer = spread / (2.0 * drift) * math.log1p(state.clock.t * drift * drift / spread)
-    return max(largest[expensive, 0] + largest[cheap, 0] - rate + buffer, state.planned[0])
+    return float(max(largest[expensive, 0] + largest[cheap, 0] - rate + buffer, state.planned[0]))
 
 
 @kernel

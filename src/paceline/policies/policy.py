@@ -38,7 +38,7 @@ class Setting:
     rates: tuple[float, ...]
     rounds: int | None = None
     problem: Problem | None = None  # the truth; for the oracle alone
-    max_costs: Sequence[Sequence[float]] | None = None  # of the arms, by resource; 1 unless given
+    max_costs: Sequence[Sequence[float]] | Floats | None = None  # of the arms, by resource; 1 unless given
     start: tuple[float, ...] = ()  # stock before the first round; 0 unless given
     caps: tuple[float, ...] = ()  # the most that can be in stock; no limit unless given
     refills: tuple[bool, ...] = ()  # whether costs can be below 0; no unless given
@@ -87,7 +87,7 @@ class Policy:
     commit: ClassVar[Callable[..., None]]
 
     def __new__(cls, /, **parameters: object) -> "Policy":
-        known = [field.name for field in fields(cls)] if is_dataclass(cls) else []
+        known: list[str] = [field.name for field in fields(cls)] if is_dataclass(cls) else []
         for name, value in parameters.items():
             if name not in known:
                 takes = ", ".join(known) or "no parameters"

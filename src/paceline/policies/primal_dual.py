@@ -47,7 +47,7 @@ def value_in_scratch(state: State, resources: tuple[int, ...]) -> float:
         value = program.prices[len(resources)]
         for d in range(len(resources)):
             value += program.prices[d] * state.rate[d]
-        return value
+        return float(value)
     expensive, cheap, weight = best_mix(rewards, state.scratch.costs[0], state.rate[0])
     expensive_reward = rewards[expensive] if expensive < rewards.size else 0.0
     cheap_reward = rewards[cheap] if cheap < rewards.size else 0.0
@@ -139,8 +139,8 @@ class PrimalDual(WithHorizon):
 
     Phase 1, at the end of each sweep, with radius sqrt(a log T / n_i): arm i belongs to the base (set I) when UCB(OPT
     without i) < LCB(OPT); a resource j of cost and time is not binding (set J') when UCB(OPT with the leftover of j
-    taken off) < LCB(OPT). LCB(OPT) has low rewards and high costs, UCB the reverse. It ends when |I| + |J'| = D + 1, which is 2 with one resource.
-    Phase 2 is One Phase restricted to I.
+    taken off) < LCB(OPT). LCB(OPT) has low rewards and high costs, UCB the reverse. It ends when
+    |I| + |J'| = D + 1, which is 2 with one resource. Phase 2 is One Phase restricted to I.
 
     Reference: Li, Sun, Ye, "The symmetry between arms and knapsacks" (ICML 2021), the two-phase algorithm; behind the
     guard it is the paper's Primal Dual Skip.

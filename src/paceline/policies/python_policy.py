@@ -64,10 +64,10 @@ class PythonPolicy(Policy):
         """An arm, or None."""
         raise NotImplementedError
 
-    def learn(self, state: State, arm: int, reward: float, cost: npt.NDArray[np.float64]) -> None:  # type: ignore[override]
+    def learn(self, state: State, arm: int, reward: float, cost: npt.NDArray[np.float64]) -> None:
         """What a pull has brought."""
 
-    def params(self, setting: Setting) -> "Session":  # type: ignore[override]
+    def params(self, setting: Setting) -> Any:
         """A copy that has just been reset, to play one game with."""
         return Session(self, setting)
 

@@ -24,7 +24,7 @@ GENERATORS = {"default_rng", "Generator", "SeedSequence", "RandomState", "Philox
 def check_functions(policy: Policy) -> None:
     """Refuse a policy of the user's own whose functions cannot be right."""
     if not type(policy).__module__.startswith("paceline."):
-        check_class(type(policy))
+        check_class(type(policy))  # type: ignore[arg-type]  # mypy takes the class for an object
 
 
 @cache
@@ -77,7 +77,9 @@ def hidden_draws(function: Callable[..., Any]) -> Iterator[tuple[int, str]]:
 
 def names_used(function: Any) -> Iterator[tuple[int, tuple[str, ...], object]]:
     """Dotted names that a function reads, with the line and the value, as far as modules lead."""
-    line, names, value = 0, (), None
+    line = 0
+    names: tuple[str, ...] = ()
+    value: object = None
     for step in dis.get_instructions(function):
         line = step.starts_line or line
         if step.opname == "LOAD_GLOBAL":
@@ -93,8 +95,8 @@ def names_used(function: Any) -> Iterator[tuple[int, tuple[str, ...], object]]:
 def is_shared_generator(value: object) -> bool:
     """Whether a value is a function of Python's or NumPy's shared generator.
 
-    >>> is_shared_generator(random.random), is_shared_generator(np.random.rand), is_shared_generator(np.random.Generator)
-    (True, True, False)
+    >>> [is_shared_generator(value) for value in (random.random, np.random.rand, np.random.Generator)]
+    [True, True, False]
     """
     if getattr(value, "__name__", "") in GENERATORS or isinstance(value, types.ModuleType):
         return False

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.problems.distributions import (
-    KINDS,
     Bernoulli,
     Beta,
     Constant,
@@ -78,11 +77,11 @@ class Problem:
         cap: float | ByName[float] | None = None,
     ) -> None:
         names = resource_names("costs", costs)
-        rewards = checked_distributions("rewards", rewards, 0.0)
+        rewards = check_distributions("rewards", rewards, 0.0)
         if not rewards:
             raise InvalidValue("a problem must have at least one arm, got none")
         sides = tuple(
-            checked_distributions(thing, given, -1.0) for thing, given in by_resource("costs", costs, names).values()
+            check_distributions(thing, given, -1.0) for thing, given in by_resource("costs", costs, names).values()
         )
         for side in sides:
             if len(side) != len(rewards):
@@ -90,7 +89,7 @@ class Problem:
                 raise InvalidValue(f"{rule}, got {len(rewards)} rewards and {len(side)} costs")
         if not isinstance(coupled, bool):
             raise InvalidValue(f"coupled must be true or false, got {coupled!r}")
-        most = checked_max_costs(sides, max_costs, names)
+        most = check_max_costs(sides, max_costs, names)
         stocks = tuple(
             checks.real(thing, given, 0) for thing, given in by_resource("start", start, names, otherwise=0.0).values()
         )
@@ -98,9 +97,9 @@ class Problem:
             "rewards": rewards,
             "consumptions": sides,
             "resources": names,
-            "rates": checked_rates(budget, names, sides, stocks),
+            "rates": check_rates(budget, names, sides, stocks),
             "stocks": stocks,
-            "caps": checked_caps(cap, names, most, stocks),
+            "caps": check_caps(cap, names, most, stocks),
             "coupled": coupled,
             "most": most,
         }
@@ -264,7 +263,7 @@ class Problem:
             "costs": self.named([[to_dict(cost) for cost in side] for side in self.consumptions]),
             "coupled": self.coupled,
         }
-        if self.most != checked_max_costs(self.consumptions, None, self.resources):
+        if self.most != check_max_costs(self.consumptions, None, self.resources):
             table["max_costs"] = self.named([list(side) for side in self.most])
         if any(self.stocks):
             table["start"] = self.start
@@ -322,11 +321,11 @@ class Problem:
         )
 
 
-def checked_distributions(thing: str, given: object, low: float) -> tuple[Distribution, ...]:
+def check_distributions(thing: str, given: object, low: float) -> tuple[Distribution, ...]:
     """Distributions of outcomes in [low, 1], one per arm."""
     entries = checks.entries(thing, given)
     for arm, entry in enumerate(entries):
-        if not isinstance(entry, tuple(KINDS.values())):
+        if not isinstance(entry, Distribution):
             raise InvalidValue(f"{thing}[{arm}] must be a distribution such as Beta(0.3), got {entry!r}")
         smallest, largest = extremes(entry)
         if smallest < low or largest > 1.0:
@@ -335,7 +334,7 @@ def checked_distributions(thing: str, given: object, low: float) -> tuple[Distri
     return tuple(entries)
 
 
-def checked_rates(
+def check_rates(
     budget: object, names: tuple[str, ...], sides: Sequence[Sequence[Distribution]], stocks: Sequence[float]
 ) -> tuple[float, ...]:
     """What comes in per round; none only where there is a stock or a refill to live on."""
@@ -347,7 +346,7 @@ def checked_rates(
     return tuple(rates)
 
 
-def checked_max_costs(
+def check_max_costs(
     sides: Sequence[Sequence[Distribution]], given: object, names: tuple[str, ...]
 ) -> tuple[tuple[float, ...], ...]:
     """The largest cost of each arm, for each resource: 1 unless given; no arm may be able to cost more."""
@@ -369,7 +368,7 @@ def checked_max_costs(
     return tuple(found)
 
 
-def checked_caps(
+def check_caps(
     given: object, names: tuple[str, ...], most: Sequence[Sequence[float]], stocks: Sequence[float]
 ) -> tuple[float, ...]:
     """The most that can be in stock: enough for a pull of any arm, and for the start stock."""

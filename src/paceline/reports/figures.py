@@ -50,6 +50,12 @@ DASHES = ("-", "--", "-.")  # once the colours are used up
 
 Floats = npt.NDArray[np.float64]
 
+
+def per_round(run: "Run") -> dict[str, Floats]:
+    """The headroom divided by the round; without a start stock and a cap the budget rate minus the average cost."""
+    return {resource: left / run.rounds for resource, left in run.by_resource("headroom").items()}
+
+
 WHOLE = ""  # in place of a resource: of none of them, or of all
 # What can be drawn: its title, and its values by resource.
 QUANTITIES: dict[str, tuple[str, Callable[["Run"], dict[str, Floats]]]] = {
@@ -59,14 +65,9 @@ QUANTITIES: dict[str, tuple[str, Callable[["Run"], dict[str, Floats]]]] = {
     "skips": ("Skipped rounds", lambda run: {WHOLE: run.skips.astype(float)}),
     "idle": ("Rounds without a pull", lambda run: {WHOLE: run.idle.astype(float)}),
     "spent": ("Spent", lambda run: run.by_resource("spent")),
-    "slack": ("Budget rate minus average cost", lambda run: per_round(run)),
+    "slack": ("Budget rate minus average cost", per_round),
     "headroom": ("Headroom", lambda run: run.by_resource("headroom")),
 }
-
-
-def per_round(run: "Run") -> dict[str, Floats]:
-    """The headroom divided by the round; without a start stock and a cap the budget rate minus the average cost."""
-    return {resource: left / run.rounds for resource, left in run.by_resource("headroom").items()}
 
 
 def has_stock(problem: Problem, resource: str) -> bool:
@@ -100,7 +101,7 @@ def curves(results: "Results", quantities: tuple[str, ...], path: str | os.PathL
         raise InvalidValue("quantities must name at least one curve, got none")
     for quantity in quantities:
         checks.one_of("quantity", quantity, tuple(QUANTITIES))
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context({**STYLE, "text.parse_math": False}):
         drawn = [(quantity, resource) for quantity in quantities for resource in resources_of(results, quantity)]
         figure = Figure(figsize=(3.6 * len(drawn), 3.1))
         panels = figure.subplots(1, len(drawn), squeeze=False)[0]

@@ -76,7 +76,9 @@ DASHES = {"-": "", "--": "6 3", "-.": "7 2 2 2"}
 def table(content: Table, caption: str, *, words: bool = False) -> Markup:
     """A table in a box that scrolls when it is too wide; ``words`` sets all columns left."""
     kind = "scroll words" if words else "scroll"
-    box = tag("div", table_element(content, aria_label=caption), class_=kind, tabindex="0", role="region", aria_label=caption)
+    box = tag(
+        "div", table_element(content, aria_label=caption), class_=kind, tabindex="0", role="region", aria_label=caption
+    )
     return joined([tag("p", caption, class_="caption"), box])  # the caption is not to be scrolled
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.engine import prepare
+from paceline.game import prepare
 from paceline.errors import InvalidValue
 from paceline.policies import PoliciesLike, label_policies
 from paceline.policies.policy import Policy, Setting

@@ -30,7 +30,7 @@ def outcome(rows: Rows, clock: Any, arm: int, count: int, cost: Floats) -> float
         return np.nan
     for d in range(cost.size):
         cost[d] = rows.costs[row, d]
-    return rows.rewards[row]
+    return float(rows.rewards[row])
 
 
 class LogWorld(World):

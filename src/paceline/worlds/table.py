@@ -24,7 +24,7 @@ def outcome(table: Table, clock: Any, arm: int, count: int, cost: Floats) -> flo
         return np.nan
     for d in range(cost.size):
         cost[d] = table.costs[row, arm, d]
-    return table.rewards[row, arm]
+    return float(table.rewards[row, arm])
 
 
 class TableWorld(World):

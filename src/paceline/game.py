@@ -1,0 +1,195 @@
+"""A policy and a world, ready to be played against each other; and a policy ready for a live program.
+
+With both compiled a round takes some ten nanoseconds. A policy or a world in plain Python is called directly, between
+two calls of compiled code that keep the books: a few microseconds a round, and what the Python code itself takes.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from paceline.engine import (
+    BAD_ARM,
+    NO_FAULT,
+    Calls,
+    Log,
+    bound_calls,
+    bound_carrier,
+    compiled_replayer,
+    puller_for,
+    simulator_for,
+)
+from paceline.errors import InvalidPolicy
+from paceline.kernels.budget import UNITS
+from paceline.kernels.jit import CompilerError, direct
+from paceline.kernels.state import GUARD, SKIP, Decision, Storage, books_in
+from paceline.policies.policy import Policy, Setting
+from paceline.policies.python_policy import CARRIED, CHOSEN, Carrier, PythonPolicy, Session, described
+from paceline.policies.rules import blame, check_functions
+from paceline.worlds.python_world import PlayedWorld
+from paceline.worlds.world import World
+
+
+def calls_for(policy: Policy, resources: int, arms: int = 2) -> Calls:
+    """Compiled, or loaded from the cache, before the first decision must be made in microseconds.
+
+    They may be called with the policy's numbers for so many arms; for others if the types of these numbers are the same
+    for any number of arms, as is usual.
+    """
+    if isinstance(policy, PythonPolicy):
+        check_functions(policy)
+        return Calls(ask_in_python, tell_in_python)
+    setting = Setting(arms, (1.0,) * resources)
+    params, storage = policy.params(setting), policy.new_storage(setting, 0, 0)
+    costs, none = (0.5,) * resources, (0,) * resources
+    with blamed(policy, setting):
+        calls = bound_calls(type(policy))
+        return Calls(
+            direct(calls.ask, params, storage), direct(calls.tell, params, storage, 0, 1, 0, 0.5, costs, none, none)
+        )
+
+
+@cache
+def carrier_for(resources: int) -> tuple[Callable[..., bool], Callable[..., Decision], Callable[..., None]]:
+    """The same, ready to be called with so many resources."""
+    storage = Carrier().new_storage(Setting(2, (1.0,) * resources), 0, 0)
+    costs, none = (0.5,) * resources, (0,) * resources
+    open_one, take_one, tell_one = bound_carrier()
+    return (
+        direct(open_one, CARRIED, storage),
+        direct(take_one, CARRIED, storage, 0, CHOSEN),
+        direct(tell_one, CARRIED, storage, 0, CHOSEN, 0, 0.5, costs, none, none),
+    )
+
+
+def replayer_for(policy: type[Policy]) -> Callable[..., None]:
+    """`replay` for a policy."""
+    return replay_in_python if issubclass(policy, PythonPolicy) else compiled_replayer(policy)
+
+
+def ask_in_python(session: Session, storage: Storage) -> Decision:
+    """`ask` for a plain-Python policy."""
+    open_one, take_one, _ = carrier_for(len(storage.resources))
+    if not open_one(CARRIED, storage):
+        return take_one(CARRIED, storage, SKIP, GUARD)
+    return take_one(CARRIED, storage, session.choose(storage), CHOSEN)
+
+
+def tell_in_python(
+    session: Session,
+    storage: Storage,
+    arm: int,
+    reason: int,
+    tag: int,
+    reward: float,
+    cost: Any,
+    released: Any,
+    charged: Any,
+) -> None:
+    """`tell` for a plain-Python policy. One whose arms have changed since has begun anew; it learns from the next."""
+    _, _, tell_one = carrier_for(len(storage.resources))
+    tell_one(CARRIED, storage, arm, reason, tag, reward, cost, released, charged)
+    if session.arms == storage.limits.shape[0]:
+        session.learn(storage, arm, reward, cost)
+
+
+def replay_in_python(session: Session, storage: Storage, log: Log) -> None:
+    """`replay` for a plain-Python policy: it is not asked again, only told."""
+    open_one, take_one, _ = carrier_for(len(storage.resources))
+    for row in range(log.arm.size):
+        arm, reason, tag = int(log.arm[row]), int(log.reason[row]), int(log.tag[row])
+        if log.told[row]:
+            units = tuple(log.released[row].tolist()), tuple(log.charged[row].tolist())
+            tell_in_python(
+                session, storage, arm, reason, tag, float(log.reward[row]), tuple(log.cost[row].tolist()), *units
+            )
+        else:
+            open_one(CARRIED, storage)
+            take_one(CARRIED, storage, arm, reason)
+
+
+class Played(NamedTuple):
+    """A policy and a world that are ready to be played against each other, step by step."""
+
+    params: Any
+    storage: Storage
+    until: Callable[[int], None]  # play on until so many rounds are settled
+
+
+def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting) -> Played:
+    """A game before its first round; policy and world may be compiled or in plain Python.
+
+    With both compiled a round takes some ten nanoseconds, else a few microseconds and what the Python code takes.
+    """
+    storage = policy.new_storage(setting, setting.seed, setting.stream)
+    with blamed(policy, setting):
+        params = policy.params(setting)
+        if isinstance(policy, PythonPolicy) or isinstance(world, PlayedWorld):
+            return Played(params, storage, in_python(policy, params, storage, world))
+        loop, data = simulator_for(type(policy), type(world)), world.data
+        loop(params, storage, data, 0)  # compiles
+
+    def until(rounds: int) -> None:
+        loop(params, storage, data, rounds)
+        check_choice(policy, storage)
+
+    return Played(params, storage, until)
+
+
+def in_python(policy: Policy, params: Any, storage: Storage, world: World | PlayedWorld) -> Callable[[int], None]:
+    """A loop over rounds in plain Python, for a policy or a world that is."""
+    ask_one, tell_one = calls_for(policy, len(storage.resources), storage.limits.shape[0])
+    outcome_of = pulled(world, storage) if isinstance(world, World) else world.outcome
+    books = books_in(storage)
+    tally, pulls, largest = books.tally, books.pulls, [tuple(units) for units in books.largest.tolist()]
+
+    def until(rounds: int) -> None:
+        while tally.t < rounds:
+            decision = ask_one(params, storage)
+            if decision.reason == GUARD:
+                check_choice(policy, storage)
+            arm = decision.arm
+            if 0 <= arm < pulls.size:
+                reward, cost = outcome_of(int(tally.t), arm, int(pulls[arm]))
+                if reward != reward:
+                    return
+                charged = tuple(math.ceil(entry * UNITS) for entry in cost)
+                tell_one(params, storage, *decision, reward, cost, largest[arm], charged)
+
+    return until
+
+
+def pulled(world: World, storage: Storage) -> Callable[[int, int, int], tuple[float, tuple[float, ...]]]:
+    """The outcomes of a compiled world, asked for from Python."""
+    cost, data, clock = np.zeros(len(storage.resources)), world.data, storage.clock
+    pull = direct(puller_for(type(world)), data, clock, 0, 0, cost)
+
+    def outcome_of(t: int, arm: int, count: int) -> tuple[float, tuple[float, ...]]:
+        return pull(data, clock, arm, count, cost), tuple(cost.tolist())
+
+    return outcome_of
+
+
+def check_choice(policy: Policy, storage: Storage) -> None:
+    """Raise if the policy made a choice that it must not make."""
+    tally = storage.tally[0]
+    if tally.fault == NO_FAULT:
+        return
+    where = described(type(policy), "choose")
+    arms, last = storage.limits.shape[0], len(policy.reasons) - 1
+    rule = f"an arm from -1 (skip) to {arms} (null arm)" if tally.fault == BAD_ARM else f"a reason from 1 to {last}"
+    raise InvalidPolicy(f"{where} must choose {rule}, got {tally.faulty}")
+
+
+@contextmanager
+def blamed(policy: Policy, setting: Setting) -> Iterator[None]:
+    """Check the functions of a policy, and say in one line what is wrong with them if they cannot be compiled."""
+    check_functions(policy)
+    try:
+        yield
+    except CompilerError as error:
+        raise blame(policy, setting, error) from None

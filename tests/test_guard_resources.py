@@ -1,0 +1,149 @@
+"""The guard with several resources: no line is crossed, whoever decides, whatever a pull consumes, however late."""
+
+from fractions import Fraction
+from itertools import cycle
+
+import play
+import pytest
+from adversary import UNIT, Model, cost_at, problems, shares
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import paceline as pl
+from paceline.kernels.budget import UNITS, line_units
+from paceline.kernels.jit import plain
+from paceline.kernels.state import GUARD, SKIP
+from paceline.policies import POLICIES, make_policy
+from paceline.problems.distributions import Bernoulli, Constant, Scaled
+from paceline.problems.problem import Problem
+
+SEVERAL = [name for name, policy in POLICIES.items() if policy.resources is None]
+ROUNDS = 60
+
+several_policies = pytest.mark.parametrize("name", SEVERAL)
+
+
+def test_policies_for_several_resources_are_found():
+    assert {"uniform", "thompson", "optimistic", "one-phase", "primal-dual", "oracle"} <= set(SEVERAL)
+
+
+def check_refusal(model, decision):
+    """A refusal had a reason: some resource was short of what the arm may cost, or the cheapest arm of each kind."""
+    wanted = [min(map(Fraction, side)) for side in model.problem.most] if decision.tag == SKIP else model.most(decision.tag)
+    short = [stock.free < most + model.rounding for stock, most in zip(model.stocks, wanted, strict=True)]
+    assert any(short), f"refused without need in round {model.t}"
+
+
+def check_books(model, books):
+    """The books against the model. They are below the truth, and by rounding only."""
+    assert books.tally.t == model.t
+    for d, stock in enumerate(model.stocks):
+        assert stock.level >= 0, f"the line of resource {d} is crossed in round {model.t}"
+        assert stock.free >= 0, f"late news may overdraw resource {d} after round {model.t}"
+        spent, line = int(books.spent[d]) * UNIT, Fraction(model.problem.stocks[d]) + stock.rate * model.t
+        assert stock.paid <= spent <= stock.paid + model.pulls * UNIT
+        assert spent <= line
+        assert books.spent[d] / UNITS <= float(line)
+        left = (plain(line_units)(books, d) - int(books.spent[d]) - int(books.reserved[d])) * UNIT
+        assert stock.free - model.rounding <= left <= stock.free
+        if stock.lowest is not None:
+            assert 0 <= int(books.lowest[d]) * UNIT <= stock.lowest <= int(books.lowest[d]) * UNIT + model.rounding
+
+
+def play_against(game, share_of, delay_of=lambda: 0, rounds=ROUNDS):
+    """Rounds in which an adversary says how much each pull consumes, and after how many rounds the news of it comes."""
+    problem = game.setting.problem
+    model, waiting = Model(problem), []
+
+    def tell(decision, costs):
+        game.tell(decision, 0.5, costs)
+        model.settle(decision.arm, costs)
+
+    for t in range(1, rounds + 1):
+        for due, decision, costs in waiting:
+            if due == t:
+                tell(decision, costs)
+        waiting = [news for news in waiting if news[0] != t]
+        decision = game.ask()
+        model.open()
+        for stock, shown in zip(model.stocks, game.state.headroom, strict=True):
+            # Floats are rounded, too: beyond 2**21 they are coarser than a unit.
+            assert float(stock.free - model.rounding) <= shown <= float(stock.free)
+        if decision.reason == GUARD:
+            check_refusal(model, decision)
+        if not play.is_pull(game.state, decision.arm):
+            model.close()
+            check_books(model, game.books)
+            continue
+        covered = [stock.free >= most for stock, most in zip(model.stocks, model.most(decision.arm), strict=True)]
+        assert all(covered), f"a pull in round {t} that may cost more than there is"
+        model.reserve(decision.arm)
+        costs = tuple(cost_at(problem, d, decision.arm, share_of(d)) for d in range(len(problem.resources)))
+        delay = delay_of()
+        if delay == 0:
+            tell(decision, costs)
+        else:
+            waiting.append((t + delay, decision, costs))
+        check_books(model, game.books)
+    return model
+
+
+def begun(name, problem, rounds=ROUNDS):
+    return play.begin(make_policy(name), problem, horizon=rounds)
+
+
+@several_policies
+@pytest.mark.parametrize("resources", [2, 3])
+@settings(max_examples=30)
+@given(data=st.data())
+def test_no_line_is_crossed_whatever_is_consumed(name, resources, data):
+    game = begun(name, data.draw(problems(resources)))
+    consumed = cycle(data.draw(st.lists(shares, min_size=1, max_size=12)))
+    play_against(game, lambda d: next(consumed))
+
+
+@several_policies
+@settings(max_examples=30)
+@given(data=st.data())
+def test_no_line_is_crossed_however_late_the_news(name, data):
+    game = begun(name, data.draw(problems(2)))
+    consumed = cycle(data.draw(st.lists(shares, min_size=1, max_size=12)))
+    delays = cycle(data.draw(st.lists(st.integers(0, 9), min_size=1, max_size=8)))
+    play_against(game, lambda d: next(consumed), lambda: next(delays))
+
+
+# Pulls of the second arm bring energy, which nothing else does.
+REFILLED = Problem(
+    [Bernoulli(0.9), Bernoulli(0.2)],
+    {"money": [Constant(1.0), Constant(0.5)], "energy": [Scaled(Bernoulli(0.5), 0.6), Scaled(Bernoulli(0.5), -1.0)]},
+    budget={"money": 0.55, "energy": 0.0},
+    start={"energy": 0.5},
+    cap={"energy": 1.75},
+)
+
+
+@several_policies
+def test_no_line_is_crossed_against_one_who_watches_the_headroom(name):
+    """The most that a pull can consume whenever it could break the promise, the least otherwise: all is often short."""
+    rounds = 1500
+    game = begun(name, REFILLED, rounds)
+    model = play_against(game, lambda d: float(game.state.headroom[d] < 2.0), rounds=rounds)
+    assert model.pulls > 100
+    assert all(stock.lowest < 0.5 for stock in model.stocks)  # it came close
+
+
+@several_policies
+def test_smallest_headroom_is_told_by_resource(name):
+    run = pl.simulate(play.SEVERAL, name, rounds=3000, trials=3, checkpoints=30)[name]
+    assert run.min_headroom.shape == (3, 3)
+    assert (run.min_headroom >= 0).all()
+    line = [
+        [Fraction(start) + Fraction(rate) * int(t) for start, rate in zip(play.SEVERAL.stocks, play.SEVERAL.rates, strict=True)]
+        for t in run.rounds
+    ]
+    for spent, lost in zip(run.spent, run.lost, strict=True):
+        for at, income in enumerate(line):
+            for d in range(3):
+                left = income[d] - Fraction(float(spent[at, d])) - Fraction(float(lost[at, d]))
+                assert left >= 0
+                assert left >= Fraction(float(run.min_headroom[:, d].min())) - Fraction(1, 2**30)
