@@ -10,7 +10,9 @@ from scipy.optimize import linprog
 from scipy.sparse import block_diag
 
 from paceline.kernels import lp
-from paceline.kernels.jit import bind, graft, plain
+from paceline.kernels.hull import best_mix
+from paceline.kernels.jit import bind, graft, plain, plain_throughout
+from paceline.problems import optimum
 
 CLOSE = 1e-9
 MOST_STEPS = 40
@@ -226,7 +228,7 @@ def test_every_stop_is_feasible_and_no_step_loses():
     for _, rewards, costs, rates, _ in problems(80, seed=40, most_arms=20):
         values, enough = [], False
         for limit in range(MOST_STEPS + 1):
-            solve = lp.plain_throughout(graft(plain(lp.solve_program), most_steps=lambda rows, limit=limit: limit))
+            solve = plain_throughout(graft(plain(lp.solve_program), False, most_steps=lambda rows, limit=limit: limit))
             program = lp.new_program(rewards.size, rates.size)
             enough = solve(rewards, costs, rates, program, resources_of(rates)) < limit
             assert_feasible(rewards, costs, rates, program)
@@ -242,10 +244,10 @@ def test_steps_end_even_when_pricing_never_does(resources):
     replies = itertools.repeat(
         (9, 0.0), 500
     )  # "the null arm", again and again; without a cap the test runs out of them
-    endless = graft(plain(lp.solve_program), best_listed=lambda *_: next(replies))
+    endless = graft(plain(lp.solve_program), False, best_listed=lambda *_: next(replies))
     rewards, costs, rates = problem_of("random", np.random.default_rng(50), 9, resources)
     program = lp.new_program(9, resources)
-    assert lp.plain_throughout(endless)(rewards, costs, rates, program, resources_of(rates)) == 72 + 12 * resources
+    assert plain_throughout(endless)(rewards, costs, rates, program, resources_of(rates)) == 72 + 12 * resources
     assert_feasible(rewards, costs, rates, program)
 
 
@@ -254,10 +256,10 @@ def test_all_arms_are_looked_at_once_while_the_base_stays():
     passes = []
 
     def counted(*arguments):
-        passes.append(lp.plain_throughout(lp.best_arm)(*arguments))
+        passes.append(plain_throughout(lp.best_arm)(*arguments))
         return passes[-1]
 
-    solve = lp.plain_throughout(graft(plain(lp.solve_program), best_arm=counted))
+    solve = plain_throughout(graft(plain(lp.solve_program), False, best_arm=counted))
     rng = np.random.default_rng(60)
     for resources in (1, 2, 3, 5, 8) * 4:
         rewards, costs, rates = problem_of("random", rng, 30, resources)
@@ -298,7 +300,7 @@ def test_best_arm_is_the_first_of_the_most_profitable():
             rewards, costs = rng.integers(0, 9, arms) / 8, rng.integers(0, 9, (2, arms)) / 8
             prices = np.array([0.25, 0.5, rng.choice([0.0, 0.25, 0.5, 1.0])])
             profits = rewards - prices[:2] @ costs - prices[2]
-            arm, profit = lp.plain_throughout(lp.best_arm)(rewards, costs, prices, (0, 1))
+            arm, profit = plain_throughout(lp.best_arm)(rewards, costs, prices, (0, 1))
             if profits.max() <= 0.0:
                 assert arm == -1
             else:
@@ -353,9 +355,9 @@ def test_one_resource_agrees_with_the_hull(arms, rate):
     hull = optimum.solve(rewards, costs, rate / 1000)
     found = lp.solve_means(rewards, costs[:, None], np.array([rate / 1000]))
     assert found.value == pytest.approx(hull.value, abs=1e-12)
-    dear, cheap, weight = plain(hull.best_mix)(rewards, costs, rate / 1000)
+    expensive, cheap, weight = plain(best_mix)(rewards, costs, rate / 1000)
     with_null = np.append(rewards, 0.0)
-    assert found.value == pytest.approx(weight * with_null[dear] + (1 - weight) * with_null[cheap], abs=1e-12)
+    assert found.value == pytest.approx(weight * with_null[expensive] + (1 - weight) * with_null[cheap], abs=1e-12)
 
 
 def test_refill_at_rate_zero():

@@ -1,13 +1,14 @@
 """ask, tell and simulate: one text for every policy and every world.
 
 The functions from `ask` to `follow` are templates. They call ``choose``, ``commit`` and ``learn``, which stand here for
-the functions of a policy, and ``outcome``, which stands for that of a world: `engine_for` puts the real ones in their
+the functions of a policy, and ``outcome``, which stands for that of a world: `simulator_for` puts the real ones in their
 place and compiles the result (see kernels/jit.py). So the simulator, the live object and the replay of a log run the
 very same lines.
 
 Only these functions hold the books. A policy is shown the state, which has copies.
 """
 
+import math
 from collections.abc import Callable
 from functools import cache as functools_cache
 from typing import Any, NamedTuple, TypeVar, cast
@@ -163,7 +164,7 @@ def choose_again(params: Any, state: State) -> None:
     choose(params, state)
 
 
-def open_turn(params: Any, storage: Storage) -> bool:
+def open_turn(storage: Storage) -> bool:
     """Begin a round whose choice is made in Python. Says whether some pull might be paid for."""
     books = Books(storage.tally[0], *book_rows(storage))
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
@@ -202,7 +203,7 @@ def simulate(params: Any, storage: Storage, world: Any, until: int) -> None:
         arm = decision.arm
         if is_pull(books, arm):
             reward = outcome(world, state.clock, arm, books.pulls[arm], books.cost)
-            if reward != reward:
+            if math.isnan(reward):
                 break
             settle(books, state.resources, arm)
             conclude(params, books, state, decision, reward)

@@ -60,7 +60,7 @@ def carrier_for(resources: int) -> tuple[Callable[..., bool], Callable[..., Deci
     costs, none = (0.5,) * resources, (0,) * resources
     open_one, take_one, tell_one = bound_carrier()
     return (
-        direct(open_one, CARRIED, storage),
+        direct(open_one, storage),
         direct(take_one, CARRIED, storage, 0, CHOSEN),
         direct(tell_one, CARRIED, storage, 0, CHOSEN, 0, 0.5, costs, none, none),
     )
@@ -74,7 +74,7 @@ def replayer_for(policy: type[Policy]) -> Callable[..., None]:
 def ask_in_python(session: Session, storage: Storage) -> Decision:
     """`ask` for a plain-Python policy."""
     open_one, take_one, _ = carrier_for(len(storage.resources))
-    if not open_one(CARRIED, storage):
+    if not open_one(storage):
         return take_one(CARRIED, storage, SKIP, GUARD)
     return take_one(CARRIED, storage, session.choose(storage), CHOSEN)
 
@@ -108,7 +108,7 @@ def replay_in_python(session: Session, storage: Storage, log: Log) -> None:
                 session, storage, arm, reason, tag, float(log.reward[row]), tuple(log.cost[row].tolist()), *units
             )
         else:
-            open_one(CARRIED, storage)
+            open_one(storage)
             take_one(CARRIED, storage, arm, reason)
 
 
@@ -155,7 +155,7 @@ def in_python(policy: Policy, params: Any, storage: Storage, world: World | Play
             arm = decision.arm
             if 0 <= arm < pulls.size:
                 reward, cost = outcome_of(int(tally.t), arm, int(pulls[arm]))
-                if reward != reward:
+                if math.isnan(reward):
                     return
                 charged = tuple(math.ceil(entry * UNITS) for entry in cost)
                 tell_one(params, storage, *decision, reward, cost, largest[arm], charged)
@@ -168,7 +168,7 @@ def pulled(world: World, storage: Storage) -> Callable[[int, int, int], tuple[fl
     cost, data, clock = np.zeros(len(storage.resources)), world.data, storage.clock
     pull = direct(puller_for(type(world)), data, clock, 0, 0, cost)
 
-    def outcome_of(t: int, arm: int, count: int) -> tuple[float, tuple[float, ...]]:
+    def outcome_of(_: int, arm: int, count: int) -> tuple[float, tuple[float, ...]]:
         return pull(data, clock, arm, count, cost), tuple(cost.tolist())
 
     return outcome_of

@@ -22,7 +22,7 @@ which unrolls the loops over resources and then vectorises those over arms.
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
