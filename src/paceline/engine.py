@@ -1,8 +1,8 @@
 """ask, tell and simulate: one text for every policy and every world.
 
 The functions from `ask` to `follow` are templates. They call ``choose``, ``commit`` and ``learn``, which stand here for
-the functions of a policy, and ``outcome``, which stands for that of a world: `simulator_for` puts the real ones in their
-place and compiles the result (see kernels/jit.py). So the simulator, the live object and the replay of a log run the
+the functions of a policy, and ``outcome``, which stands for that of a world; `simulator_for` puts the real ones there
+and compiles the result (see kernels/jit.py). So the simulator, the live object and the replay of a log run the
 very same lines.
 
 Only these functions hold the books. A policy is shown the state, which has copies.

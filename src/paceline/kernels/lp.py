@@ -22,7 +22,7 @@ which unrolls the loops over resources and then vectorises those over arms.
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,6 @@ from paceline.kernels.jit import kernel, plain, plain_throughout
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 LEAST_PROFIT = 1e-9  # what a member must earn per unit to enter
 LEAST_PIVOT = 1e-9  # entries of a column below this count as zero in the ratio test

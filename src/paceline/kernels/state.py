@@ -76,6 +76,7 @@ class State(NamedTuple):
     rate: Floats  # (D,), what comes in per round; with credits, per round so far
     headroom: Floats  # (D,), what may still be spent, on the scale on which costs are at most 1
     planned: Floats  # (D,), what should be left of a start stock that has to last; else 0
+    cap: Floats  # (D,), the most that can be in stock; infinite without a cap
     largest: Floats  # (K, D), the largest possible cost of each arm
     arms: Estimates
     pending: Ints  # (K,), pulls whose outcome is not known yet
@@ -86,7 +87,7 @@ class State(NamedTuple):
 
 # Rows of the blocks.
 AMOUNTS = 13  # of `Books`, from start to least
-MEASURES = 5  # unit, cost; rate, headroom, planned
+MEASURES = 6  # unit, cost; rate, headroom, planned, cap
 COUNTS = 3  # pulls of the books; pulls of the estimates, pending
 NUMBERS = 6  # reward sum, squares, mean, width; rewards and shares of the scratch
 COSTS = 4  # largest, sum, squares, mean
@@ -132,7 +133,7 @@ def state_rows(storage: Storage) -> Any:
     arms = Estimates(c[1], n[0], n[1], n[2], n[3], k[1], k[2], k[3])
     steering = Steering(f[rows + 3, : rows - 1], f[rows + 4, : rows - 1], f[rows + 5], n[5])
     scratch = Scratch(n[4], storage.scratch, program, steering)
-    return (storage.resources, m[2], m[3], m[4], k[0], arms, c[2], storage.context, storage.memory, scratch)
+    return (storage.resources, m[2], m[3], m[4], m[5], k[0], arms, c[2], storage.context, storage.memory, scratch)
 
 
 def books_in(storage: Storage) -> Books:
@@ -170,4 +171,5 @@ def new_storage(arms: int, resources: int, memory: Any, record: np.dtype[Any]) -
     storage.amounts[CAP_ROW] = UNLIMITED
     storage.amounts[LOWEST_ROW] = np.iinfo(np.int64).max
     storage.measures[0] = 1.0 / UNITS
+    storage.measures[5] = np.inf
     return storage

@@ -30,6 +30,16 @@ def affords(state: State, arm: int) -> bool:
 
 
 @kernel
+def fit_stock(state: State, d: int, needed: float, largest: float) -> float:
+    """The headroom that is needed, in view of what a stock can hold and has to last for.
+
+    A stock with a cap is kept half full at most, between running over and being short of a pull; else an arm that needs
+    more than the cap would never be due. A start stock without income is drawn down evenly.
+    """
+    return float(max(min(needed, 0.5 * (state.cap[d] + largest)), state.planned[d]))
+
+
+@kernel
 def needed_headroom(state: State, expensive: int, cheap: int) -> float:
     """The headroom that a pull of the expensive arm j needs:  m_j + m_k - c + B,  or m_j when the cheap arm k is null.
 
@@ -41,18 +51,17 @@ def needed_headroom(state: State, expensive: int, cheap: int) -> float:
     drift cannot be told from chance and the walk would not have come back anyway; there B is small, and 0 in the limit
     d = 0, where no buffer helps.
 
-    A start stock that has to last is drawn down evenly: what is planned to be left of it is needed, too.
     """
     arms, largest, rate = state.arms, state.largest, state.rate[0]
     if cheap == arms.pulls.size:
-        return float(max(largest[expensive, 0], state.planned[0]))
+        return fit_stock(state, 0, largest[expensive, 0], largest[expensive, 0])
     pulls = arms.pulls[cheap]
     drift = rate - arms.cost_mean[cheap, 0]
     buffer = 0.0
     if drift > 0.0 and pulls > 0:
         spread = variance(arms.cost_squares[cheap, 0], arms.cost_mean[cheap, 0], pulls) + 0.25 / pulls
         buffer = spread / (2.0 * drift) * math.log1p(state.clock.t * drift * drift / spread)
-    return float(max(largest[expensive, 0] + largest[cheap, 0] - rate + buffer, state.planned[0]))
+    return fit_stock(state, 0, largest[expensive, 0] + largest[cheap, 0] - rate + buffer, largest[expensive, 0])
 
 
 @kernel

@@ -140,6 +140,7 @@ class Policy:
         for d, cap in enumerate(setting.caps):
             if cap < math.inf:
                 books.cap[d] = math.floor(cap * UNITS)
+                state.cap[d] = cap
         state.clock.seed, state.clock.stream = seed, stream
         return storage
 

@@ -14,8 +14,8 @@ from paceline.kernels.estimates import Estimates
 from paceline.kernels.jit import kernel
 from paceline.kernels.lp import solve_program, worth
 from paceline.kernels.state import Decision, State
-from paceline.kernels.steering import apply_credit, needed_headroom, steer
-from paceline.policies.pacing import PACED, SINGLE, STAND_IN, affords
+from paceline.kernels.steering import apply_credit, largest_in_base, needed_headroom, steer
+from paceline.policies.pacing import PACED, SINGLE, STAND_IN, affords, fit_stock
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,7 +54,7 @@ def steer_base(state: State, known: Estimates, credit: Floats, in_base: npt.NDAr
     solve_scratch(state, in_base, state.rate)
     needed_headroom(program, scratch.costs, state.rate, state.largest, known, state.clock.t, steering.needed, resources)
     for d in range(len(resources)):
-        steering.needed[d] = max(steering.needed[d], state.planned[d])
+        steering.needed[d] = fit_stock(state, d, steering.needed[d], largest_in_base(program, state.largest, d))
     arm = steer(program, state.headroom, state.largest, credit, steering, resources)
     if arm == in_base.size or affords(state, arm):
         return Decision(arm, PACED if steering.shares[arm % in_base.size] < 1.0 else SINGLE, arm)
