@@ -6,10 +6,10 @@ import os
 import sys
 
 from paceline import __version__
-from paceline.cli import compare, diff, policies, replay, report, reproduce, run, solve
+from paceline.cli import compare, compile, diff, policies, replay, report, reproduce, run, solve
 from paceline.errors import PacelineError
 
-COMMANDS = (reproduce, compare, run, report, diff, replay, solve, policies)
+COMMANDS = (reproduce, compare, run, report, diff, replay, solve, policies, compile)
 
 
 def parser() -> argparse.ArgumentParser:
