@@ -7,8 +7,6 @@ with the solution, so that a comparison with it is one of steering alone.
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from paceline.errors import InvalidValue
 from paceline.kernels.jit import kernel
 from paceline.kernels.lp import solve_program
@@ -59,7 +57,7 @@ def choose_at_remaining_rate(params: Params, state: State) -> Decision:
     return solve_and_draw(params, state, rates)
 
 
-def commit_prices(params: Params, state: State, decision: Decision) -> None:
+def commit_prices(_: Params, state: State, decision: Decision) -> None:
     """Keep the prices for the next draws; of a round that the guard refused beforehand there are none."""
     if decision.reason == DRAWN:
         for d in range(len(state.resources)):
@@ -77,6 +75,7 @@ class Mix(ThompsonPacer):
     learn = staticmethod(thompson.learn)
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
+        """Those of the Thompson pacer, and the horizon."""
         if setting.resources == 1 or setting.rounds is None:
             raise InvalidValue(f"{self.name} must be given several resources and the rounds of the run, got {setting}")
         return Params(float(self.prior), self.every_arm, setting.lows, setting.rounds)

@@ -7,14 +7,14 @@ import pickle
 import subprocess
 import sys
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from paceline.engine import Calls, Log, ask, policy_parts, simulator_for, tell
+from paceline.engine import Calls, Log, bound_calls, puller_for, simulator_for
 from paceline.kernels.budget import Books, units_for
-from paceline.kernels.jit import bind, direct, kernel, plain
+from paceline.kernels.jit import direct, plain
 from paceline.kernels.state import SKIP, Decision, State, Storage, books_in, state_in
 from paceline.policies import make_policy
 from paceline.policies.policy import Policy, Setting
@@ -73,13 +73,12 @@ class Game:
 
     @cached_property
     def calls(self) -> Calls:
-        """As `engine.calls_for`, but with the parameters of this game: live, some policies cannot be had without them."""
-        bound_ask, bound_tell = functions_of(type(self.policy))
-        spare = self.policy.new_storage(self.setting, 0, 0)
+        """As `game.calls_for`, but with the parameters of this game: live, some policies cannot be had without them."""
+        calls = bound_calls(type(self.policy))
         costs, none = (0.5,) * self.setting.resources, (0,) * self.setting.resources
         return Calls(
-            direct(bound_ask, self.params, spare),
-            direct(bound_tell, self.params, spare, 0, 1, 0, 0.5, costs, none, none),
+            direct(calls.ask, self.params, self.storage),
+            direct(calls.tell, self.params, self.storage, 0, 1, 0, 0.5, costs, none, none),
         )
 
     def ask(self) -> Decision:
@@ -97,13 +96,6 @@ class Game:
         return Game(self.policy, self.setting, self.params, storage, self.world)
 
 
-@cache
-def functions_of(policy: type[Policy]) -> tuple[Any, Any]:
-    """The engine's `ask` and `tell` for a policy."""
-    name, counted, parts = policy_parts(policy)
-    return bind(ask, name, counted, **parts), bind(tell, name, counted, **parts)
-
-
 def begin(policy: Policy, problem: Problem, horizon: int = 50_000, seed: int = SEED, stream: int = STREAM) -> Game:
     """The game before its first round."""
     setting = setting_of(problem, horizon)
@@ -116,22 +108,6 @@ def is_pull(state: State, arm: int) -> bool:
     return arm not in (SKIP, state.arms.pulls.size)
 
 
-def outcome(world: Any, clock: Any, arm: int, count: int, cost: Any) -> float:
-    """Stands for the function of a world of that name."""
-    raise NotImplementedError
-
-
-def pull(world: Any, clock: Any, arm: int, count: int, cost: Any) -> float:
-    """`outcome`, to be called from Python."""
-    return outcome(world, clock[0], arm, count, cost)
-
-
-@cache
-def pull_of(world: type[World]) -> Any:
-    """What a pull yields in a kind of world."""
-    return bind(pull, f"a pull in {world.__module__}", counted=False, outcome=kernel(world.outcome))
-
-
 def one_round(game: Game) -> tuple[int, int, int, float, tuple[float, ...]]:
     """Ask, and tell the outcome that the world has in store: (arm, reason, tag, reward, costs)."""
     decision = game.ask()
@@ -139,7 +115,7 @@ def one_round(game: Game) -> tuple[int, int, int, float, tuple[float, ...]]:
     if not is_pull(game.state, decision.arm):
         return *decision, 0.0, tuple(costs.tolist())
     count = game.books.pulls[decision.arm]
-    reward = pull_of(type(game.world))(game.world.data, game.storage.clock, decision.arm, count, costs)
+    reward = puller_for(type(game.world))(game.world.data, game.storage.clock, decision.arm, count, costs)
     game.tell(decision, reward, tuple(costs.tolist()))
     return *decision, reward, tuple(costs.tolist())
 

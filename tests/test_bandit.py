@@ -12,10 +12,9 @@ import pytest
 from bookkeeper import POLICIES, keeps_the_promise, live, state_of
 
 from paceline import Bandit, Decision, InvalidValue, Problem, Uniform, simulate
-from paceline.kernels.budget import spent
 from paceline.kernels.random import decision_uniform
+from paceline.live import snapshot
 from paceline.policies import make_policy
-from paceline.worlds.stationary import outcome, world_of
 
 SEED = 11
 PROBLEMS = {
@@ -40,13 +39,11 @@ def bandit_for(problem, policy, times=1.0, **settings):
 
 def play_live(bandit, problem, rounds, times=1.0):
     """Let a bandit play a problem: its decisions."""
-    world, pulls, decisions = world_of(problem), [0] * problem.arms, []
+    world, decisions = problem.sample(SEED), []
     for _ in range(rounds):
         decision = bandit.ask()
         if decision.arm is not None:
-            arm = int(decision.arm)
-            reward, cost = outcome(world, np.uint64(SEED), np.uint64(0), arm, pulls[arm])
-            pulls[arm] += 1
+            reward, cost = world.pull(int(decision.arm))
             bandit.tell(decision.id, reward, cost * times)
         decisions.append(decision)
     return decisions
@@ -66,14 +63,19 @@ def test_it_decides_and_counts_as_the_simulator_does(policy, problem):
     assert [-1 if decision.arm is None else int(decision.arm) for decision in decisions] == [
         arm if play.is_pull(game.state, arm) else -1 for arm in log.arm
     ]
-    assert bandit.spent == spent(game.state.clock)
+    assert_same_books(bandit, game)
+
+
+def assert_same_books(bandit, game):
+    """What a bandit knows is what the simulator's storage has, to the last bit."""
     state = state_of(bandit)
-    for entry in ("pulls", "reward_sum", "cost_sum", "reward_squares", "cost_squares"):
+    for entry in ("pulls", "reward_sum", "reward_squares", "cost_sum", "cost_squares"):
         assert [arm[entry] for arm in state["arms"]] == getattr(game.state.arms, entry).tolist()
-    assert state["table"] == game.state.table.tolist()
-    assert state["memory"] == {name: game.state.memory[name].item() for name in game.state.memory.dtype.names}
-    assert state["clock"]["lowest_units"] == game.state.clock.lowest_units
-    assert (state["clock"]["skips"], state["clock"]["idle"]) == (game.state.clock.skips, game.state.clock.idle)
+    assert state["memory"] == {name: array.tolist() for name, array in game.storage.memory._asdict().items()}
+    assert state["record"] == {name: game.state.record[name].item() for name in game.state.record.dtype.names}
+    assert state["amounts"] == {name: getattr(game.books, name).tolist() for name in snapshot.AMOUNTS}
+    assert state["shown"] == {name: getattr(game.state, name).tolist() for name in snapshot.SHOWN}
+    assert state["tally"] == {name: game.books.tally[name].item() for name in game.books.tally.dtype.names}
 
 
 @every_policy
@@ -104,15 +106,14 @@ def test_a_cheap_arm_is_pulled_while_a_dear_one_may_not_be():
 
 def naive_uniform(problem, seed, rounds):
     """Any arm by chance, when the headroom covers its largest cost: the arms, -1 for none. Counted in 2**-32."""
-    world, key, pulls = world_of(problem), (np.uint64(seed), np.uint64(0)), [0] * problem.arms
+    world, key = problem.sample(seed), (np.uint64(seed), np.uint64(0))
     paid, arms = 0, []
     for t in range(1, rounds + 1):
         arm = int(decision_uniform(*key, t) * problem.arms)
         if math.floor(Fraction(problem.budget) * t * 2**32) - paid < math.ceil(problem.max_costs[arm] * 2**32):
             arms.append(-1)
             continue
-        _, cost = outcome(world, *key, arm, pulls[arm])
-        pulls[arm] += 1
+        _, cost = world.pull(arm)
         paid += math.ceil(cost * 2**32)
         arms.append(arm)
     return arms
@@ -178,7 +179,7 @@ def test_the_reason_of_a_refusal_of_one_arm():
     assert refusals
     for decision in refusals:
         assert decision.reason.endswith("< largest cost 7.3 of expensive")
-        assert decision.partner == "expensive"
+        assert decision.other == "expensive"
 
 
 def test_a_refusal_does_not_look_like_a_mistake():
@@ -202,13 +203,13 @@ def test_the_reasons_of_suak():
 def test_the_reason_of_a_base():
     bandit = bandit_for(play.WIDE_GAPS, "thompson")
     decisions = play_live(bandit, play.WIDE_GAPS, 500)
-    assert {decision.reason for decision in decisions if decision.event == "base, pacing"} >= {
+    assert {decision.reason for decision in decisions if decision.situation == "base, pacing"} >= {
         "base 0/1, pacing",
         "base 1/0, pacing",
     }
     for decision in decisions:
         if decision.reason in {"base 0/1, pacing", "base 1/0, pacing"}:
-            assert decision.reason.startswith(f"base {decision.arm}/{decision.partner}")
+            assert decision.reason.startswith(f"base {decision.arm}/{decision.other}")
 
 
 def test_the_reason_of_sitting_out_for_a_base():
@@ -353,7 +354,7 @@ def test_a_new_arm_leaves_the_others_as_they_were(policy):
     state = state_of(bandit)
     assert state["arms"][:3] == before["arms"]
     assert state["arms"][3]["pulls"] == 0
-    assert (state["open"], state["settled"], state["memory"]) == (before["open"], before["settled"], before["memory"])
+    assert (state["open"], state["settled"], state["record"]) == (before["open"], before["settled"], before["record"])
     bandit.retire("d")
     assert bandit.estimates() == {**bandit.estimates(), **busy(policy).estimates()}
 

@@ -150,7 +150,7 @@ def test_a_file_cut_short_is_refused(saved):
             Bandit.load(saved)
 
 
-FOREIGN = [b"", b"[]", b"{}", b"3", b"null", b'{"format": 1}', b'{"format": 1, "sha256": "", "body": {}}', b"\xff\xfe"]
+FOREIGN = [b"", b"[]", b"{}", b"3", b"null", b'{"format": 2}', b'{"format": 2, "sha256": "", "body": {}}', b"\xff\xfe"]
 
 
 @pytest.mark.parametrize("content", FOREIGN)
@@ -173,10 +173,11 @@ def test_a_body_that_does_not_fit_is_refused(saved):
             Bandit.load(saved)
 
 
-def test_a_newer_format_is_refused(saved):
+@pytest.mark.parametrize("version", [1, 3])
+def test_another_format_is_refused(saved, version):
     whole = json.loads(saved.read_bytes())
-    saved.write_text(json.dumps({**whole, "format": 2}))
-    with pytest.raises(UnreadableFile, match=r"bandit.json has format 2; this version reads up to 1"):
+    saved.write_text(json.dumps({**whole, "format": version}))
+    with pytest.raises(UnreadableFile, match=rf"bandit.json has format {version}; this version reads 2$"):
         Bandit.load(saved)
 
 

@@ -205,7 +205,7 @@ def test_without_a_journal_there_is_nothing_to_close():
 WORK = """
 import sys
 from bookkeeper import steps
-from test_bandit_journal import begun
+from test_bandit_journal import begin_journal
 for step in steps(begin_journal(sys.argv[1], snapshot_every=int(sys.argv[2]))):
     print(*step, flush=True)
 """
@@ -230,7 +230,7 @@ FILL_THE_DISK = """
 import resource, signal, sys
 from bookkeeper import steps
 from paceline import JournalFailed
-from test_bandit_journal import assert_refuses_everything, begun
+from test_bandit_journal import assert_refuses_everything, begin_journal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 bandit = begin_journal(sys.argv[1], fsync=sys.argv[3] == "True")
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
@@ -319,7 +319,7 @@ FORK = """
 import os, sys
 from bookkeeper import live
 from paceline import PacelineError
-from test_bandit_journal import begun
+from test_bandit_journal import begin_journal
 bandit = begin_journal(sys.argv[1], budget=1.0, policy="uniform")
 live(bandit, 10)
 child = os.fork()
@@ -437,7 +437,7 @@ def test_the_lines_are_as_documented(journal):
     texts = [line[9:-1].decode() for line in summarise_runs(journal)]
     assert journal.read_bytes() == chained(*texts)
     title, version, settings = json.loads(texts[0])
-    assert (title, version, settings["arms"]) == ("paceline journal", 1, SETTINGS["arms"])
+    assert (title, version, settings["arms"]) == ("paceline journal", 2, SETTINGS["arms"])
 
 
 NO_JOURNALS = {
@@ -446,8 +446,8 @@ NO_JOURNALS = {
     "one line without an end": b"precious notes",
     "binary": bytes(range(256)),
     "JSON": b'{"a": 1}',
-    "another chain": chained('["another journal", 1, {}]'),
-    "no settings": chained('["paceline journal", 1]'),
+    "another chain": chained('["another journal", 2, {}]'),
+    "no settings": chained('["paceline journal", 2]'),
     "a number": chained("3"),
     "no JSON": chained("hello"),
 }
@@ -474,10 +474,11 @@ def test_a_journal_is_not_begun_twice(journal):
     assert journal.read_bytes() == before
 
 
-def test_a_newer_format_is_refused(journal):
+@pytest.mark.parametrize("version", [1, 3])
+def test_another_format_is_refused(journal, version):
     first, *rest = (line[9:-1].decode() for line in summarise_runs(journal))
-    journal.write_bytes(chained(first.replace('"paceline journal", 1', '"paceline journal", 2'), *rest))
-    with pytest.raises(UnreadableFile, match="has format 2; this version reads 1"):
+    journal.write_bytes(chained(first.replace('"paceline journal", 2', f'"paceline journal", {version}'), *rest))
+    with pytest.raises(UnreadableFile, match=f"has format {version}; this version reads 2$"):
         Bandit.open(journal)
 
 
@@ -548,8 +549,8 @@ def a_saved_bandit(snapshot):
     bandit.save(snapshot)
 
 
-def a_newer_format(snapshot):
-    snapshot.write_text(json.dumps({**json.loads(snapshot.read_bytes()), "format": 2}))
+def another_format(snapshot):
+    snapshot.write_text(json.dumps({**json.loads(snapshot.read_bytes()), "format": 1}))
 
 
 def a_body_without_sense(snapshot):
@@ -564,7 +565,7 @@ BAD_SNAPSHOTS = {
     "one digit changed": lambda snapshot: snapshot.write_bytes(
         snapshot.read_bytes().replace(b'"rounds": ', b'"rounds": 1')
     ),
-    "a newer format": a_newer_format,
+    "another format": another_format,
     "a saved bandit": a_saved_bandit,
     "a body without sense": a_body_without_sense,
 }

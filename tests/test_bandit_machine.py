@@ -2,13 +2,15 @@
 
 import shutil
 import tempfile
+from collections import Counter
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
 import bookkeeper
 import pytest
-from bookkeeper import KNOWN, NEWS, POLICIES, abandon, refused, state_of
+from bookkeeper import FOR_SEVERAL, KNOWN, NEWS, POLICIES, abandon, in_order, refused, state_of
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -22,30 +24,72 @@ from hypothesis.stateful import (
 
 from paceline import Bandit, InvalidValue, UnknownName, UnreadableFile
 
-# max_cost, scale, max_reward
+ONE, NAMED, TWO = (None,), ("money",), ("money", "energy")
+
+# max_cost, scale
 AMOUNTS = [
-    (1, None, 1.0),
-    (0.2, 1.0, 3.0),
-    (7.3, None, 0.1),
-    (1e-6, None, 1e6),
-    (1e9, None, 1.0),
-    ({"a": 0.25, "b": 1.0}, None, 1.0),
-    ({"a": 0.0, "b": 1.0}, None, 1.0),
-    ({"a": 3e-9, "b": 7.3}, 10.0, 2.5),
+    (1, None),
+    (0.2, 1.0),
+    (7.3, None),
+    (1e-6, None),
+    (1e9, None),
+    ({"a": 0.25, "b": 1.0}, None),
+    ({"a": 0.0, "b": 1.0}, None),
+    ({"a": 3e-9, "b": 7.3}, 10.0),
 ]
 
+
+@dataclass
+class Kind:
+    """The settings of one resource; those after the scale are in terms of the largest cost."""
+
+    amounts: tuple
+    budget: float
+    start: float
+    cap: float | None
+    refill: float
+    grant: float
+
+    def settle(self):
+        """The settings in the user's unit."""
+        self.max_cost, scale = self.amounts
+        self.by_arm = isinstance(self.max_cost, dict)
+        largest = max(self.max_cost.values()) if self.by_arm else self.max_cost
+        self.budget, self.start, self.refill = self.budget * largest, self.start * largest, self.refill * largest
+        self.cap = None if self.cap is None else max(self.cap * largest, self.start)
+        self.scale = max(scale or 0.0, self.budget, self.refill, largest)
+
+    def max_cost_of(self, arm):
+        return self.max_cost[arm] if self.by_arm else self.max_cost
+
+    def cost(self, share, most):
+        """A share of the largest cost, or of what may be brought back where anything may."""
+        return share * self.refill if share < 0.0 < self.refill else abs(share) * most
+
+
+kinds = st.builds(
+    Kind,
+    amounts=st.sampled_from(AMOUNTS),
+    budget=st.sampled_from([0.0, 1 / 3, 1.0, 1.5]),
+    start=st.sampled_from([0.0, 0.0, 2.5]),
+    cap=st.sampled_from([None, None, None, 1.25, 4.0]),
+    refill=st.sampled_from([0.0, 0.0, 0.3, 1.0]),
+    grant=st.sampled_from([0.0, 2.5, 1000.0]),
+)
 shares = st.sampled_from([0.0, 1.0, 1 / 3, 1 - 2**-53, 2**-32, 1e-300]) | st.floats(0, 1)
+signed_shares = shares | shares.map(lambda share: -share)
 bad_values = st.sampled_from([float("nan"), float("inf"), -1.0, -5e-324, 1e300, "0.5", [0.5], True])
 decisions = st.tuples(st.sampled_from(["waiting", "waiting", "any"]), st.integers(0, 1000))
-parts = st.sampled_from(["both", "reward", "cost"])
+parts = st.sampled_from(["all", "reward", "costs", "first cost", "last cost", "reward and first cost"])
 
 
 class Life(RuleBasedStateMachine):
     """One bandit with a journal, and the bookkeeper beside it."""
 
-    def __init__(self, policy):
+    def __init__(self, policy, names):
         super().__init__()
         self.policy = policy
+        self.names = names
         self.folder = Path(tempfile.mkdtemp(prefix="paceline-life-"))
         self.journal = self.folder / "journal"
         self.now = 0.0
@@ -56,36 +100,54 @@ class Life(RuleBasedStateMachine):
     def clock(self):
         return self.now
 
+    def by_name(self, values):
+        """As the bandit wants what has an entry per resource."""
+        return values[0] if self.names == ONE else dict(zip(self.names, values, strict=True))
+
+    def given(self, values):
+        """The same, for what may be given of some resources alone."""
+        if self.names == ONE:
+            return values[0]
+        return {name: value for name, value in zip(self.names, values, strict=True) if value is not None} or None
+
     @initialize(
-        amounts=st.sampled_from(AMOUNTS),
-        budget=st.sampled_from([0.0, 1 / 3, 1.0, 1.5]),
-        credits=st.sampled_from([0.0, 2.5, 1000.0]),
+        kinds=st.tuples(kinds, kinds),
+        max_reward=st.sampled_from([1.0, 3.0, 0.1, 1e6]),
         remember=st.sampled_from([0, 1, 3, 50]),
         expires=st.sampled_from([None, None, 4.0]),
         silent=st.booleans(),
         snapshot_every=st.sampled_from([None, None, 1, 7]),
     )
-    def begin(self, amounts, budget, credits, remember, expires, silent, snapshot_every):
-        max_cost, scale, self.max_reward = amounts
-        self.max_costs = dict(max_cost) if isinstance(max_cost, dict) else dict.fromkeys("ab", max_cost)
-        self.common_cost = None if isinstance(max_cost, dict) else max_cost
-        budget *= max(self.max_costs.values())
-        self.scale = max(scale or 0.0, budget, *self.max_costs.values())
+    def begin(self, kinds, max_reward, remember, expires, silent, snapshot_every):
+        self.kinds, self.max_reward = kinds[: len(self.names)], max_reward
+        for kind in self.kinds:
+            kind.settle()
         self.expires, self.snapshot_every = expires, snapshot_every
-        silence = self.max_reward / 4 if silent else None
-        self.books = bookkeeper.Books(budget, remember, silence)
-        self.statuses = dict.fromkeys(self.max_costs, "active")
+        silence = max_reward / 4 if silent else None
+        lines = [
+            bookkeeper.Line(
+                Fraction(kind.budget), Fraction(kind.start), None if kind.cap is None else Fraction(kind.cap)
+            )
+            for kind in self.kinds
+        ]
+        self.books = bookkeeper.Books(lines, remember, silence)
+        self.max_costs = {arm: [kind.max_cost_of(arm) for kind in self.kinds] for arm in "ab"}
+        self.statuses = dict.fromkeys("ab", "active")
         self.states = {}  # by the size of the journal: what is known after each line
         self.answers = {}  # by the size of the journal: what was asked next, and answered
         self.watch(
             Bandit(
-                list(self.max_costs),
-                budget,
+                ["a", "b"],
+                self.by_name([kind.budget for kind in self.kinds]),
                 self.policy,
-                max_cost,
-                self.max_reward,
+                self.by_name([kind.max_cost for kind in self.kinds]),
+                max_reward,
                 seed=5,
-                scale=self.scale,
+                scale=self.by_name([kind.scale for kind in self.kinds]),
+                start=self.by_name([kind.start for kind in self.kinds]),
+                cap=self.given([kind.cap for kind in self.kinds]),
+                max_refill=self.by_name([kind.refill for kind in self.kinds]),
+                rounds=30,
                 expires=expires,
                 silence=silence,
                 remember=remember,
@@ -94,8 +156,8 @@ class Life(RuleBasedStateMachine):
                 clock=self.clock,
             )
         )
-        if credits:
-            self.credit(credits)
+        if any(kind.grant for kind in self.kinds):
+            self.credit([kind.grant or None for kind in self.kinds])
 
     def watch(self, bandit):
         """Note the state after every line of the journal."""
@@ -150,52 +212,72 @@ class Life(RuleBasedStateMachine):
         decision = self.bandit.ask() if expires is None else self.bandit.ask(expires)
         lasting = self.expires if expires is None else expires
         deadline = None if lasting is None else self.now + lasting
-        largest = None if decision.arm is None else self.max_costs[decision.arm]
-        self.books.ask(decision.id, decision.arm, largest, deadline)
+        self.books.ask(decision.id, decision.arm, self.max_costs.get(decision.arm), deadline)
         if decision.arm is not None:
             assert self.statuses[decision.arm] == "active"
         elif "active" not in self.statuses.values():
             assert decision.reason == "no arm is active"
+        elif decision.headroom is not None:
+            assert decision.headroom < decision.largest_cost
+            assert decision.resource in self.names
         lines = [offset for offset in self.states if offset >= before]
         self.answers[sorted(lines)[-2]] = decision
 
-    @rule(which=decisions, part=parts, reward=shares, cost=shares)
-    def tell(self, which, part, reward, cost):
+    def part_of(self, part, reward, costs):
+        """A reward and a list of costs of which only a part is told."""
+        if part not in ("all", "reward", "reward and first cost"):
+            reward = None
+        if part in ("first cost", "reward and first cost"):
+            costs = [costs[0], *(None for _ in costs[1:])]
+        elif part == "last cost":
+            costs = [*(None for _ in costs[1:]), costs[-1]]
+        elif part == "reward":
+            costs = [None for _ in costs]
+        return reward, costs
+
+    @rule(which=decisions, part=st.just("all") | parts, reward=shares, costs=st.tuples(signed_shares, signed_shares))
+    def tell(self, which, part, reward, costs):
         self.settle_clock()
         number = self.decision(which)
         pull = self.books.pulls.get(number)
-        reward = None if part == "cost" else reward * self.max_reward
-        cost = None if part == "reward" else cost * float(pull.largest if pull else self.scale)
-        verdict = self.books.on_tell(number, reward, cost)
-        self.call(verdict, self.bandit.tell, number, reward, cost)
+        largest = [float(most) for most in pull.largest] if pull else [kind.scale for kind in self.kinds]
+        costs = [kind.cost(share, most) for share, most, kind in zip(costs, largest, self.kinds, strict=False)]
+        reward, costs = self.part_of(part, reward * self.max_reward, costs)
+        verdict = self.books.on_tell(number, reward, costs)
+        self.call(verdict, self.bandit.tell, number, reward, self.given(costs))
         if verdict == NEWS:
-            self.books.tell(number, reward, cost)
+            self.books.tell(number, reward, costs)
 
     @rule(which=decisions, part=parts)
     def tell_the_same_again(self, which, part):
         self.settle_clock()
         number = self.decision(which)
         pull = self.books.pulls.get(number)
-        if pull is not None and (pull.reward is not None or pull.cost is not None):
-            reward = None if part == "cost" else pull.reward
-            cost = None if part == "reward" else pull.cost
-            verdict = self.books.on_tell(number, reward, cost)
+        if pull is not None and (pull.reward is not None or any(cost is not None for cost in pull.costs)):
+            reward, costs = self.part_of(part, pull.reward, pull.costs)
+            verdict = self.books.on_tell(number, reward, costs)
             assert verdict != NEWS
             if verdict == KNOWN:
                 with bookkeeper.unchanged(self.bandit):
-                    self.bandit.tell(number, reward, cost)
+                    self.bandit.tell(number, reward, self.given(costs))
             else:
-                self.call(verdict, self.bandit.tell, number, reward, cost)
+                self.call(verdict, self.bandit.tell, number, reward, self.given(costs))
 
-    @rule(which=decisions, part=parts, bad=bad_values)
-    def tell_what_cannot_be(self, which, part, bad):
+    @rule(which=decisions, part=parts, bad=bad_values, place=st.integers(0, 1))
+    def tell_what_cannot_be(self, which, part, bad, place):
         self.settle_clock()
-        number = self.decision(which)
+        number, place = self.decision(which), place % len(self.names)
         pull = self.books.pulls.get(number)
-        if pull is not None and pull.fate == bookkeeper.OPEN and self.books.known_to(number):
-            reward = 0.0 if part == "cost" else bad
-            with refused(self.bandit, InvalidValue):
-                self.bandit.tell(number, reward if pull.reward is None else pull.reward, bad)
+        if pull is None or pull.fate != bookkeeper.OPEN or not self.books.known_to(number):
+            return
+        if type(bad) is float and -self.kinds[place].refill <= bad <= pull.largest[place]:
+            return
+        costs = [0.0 if known is None else known for known in pull.costs]
+        costs[place] = bad
+        reward = 0.0 if "reward" not in part else bad
+        reward, costs = self.part_of("all", reward if pull.reward is None else pull.reward, costs)
+        with refused(self.bandit, InvalidValue):
+            self.bandit.tell(number, reward, self.given(costs))
 
     @rule(which=decisions, how=st.sampled_from(["cancel", "expire"]))
     def give_up(self, which, how):
@@ -211,23 +293,34 @@ class Life(RuleBasedStateMachine):
         self.now += seconds
 
     def credit(self, times, over=0):
-        self.bandit.credit(times * self.scale, over)
-        self.books.credit(times * self.scale, over)
+        amounts = [None if share is None else share * kind.scale for share, kind in zip(times, self.kinds, strict=True)]
+        self.bandit.credit(self.given(amounts), over)
+        self.books.credit(amounts, over)
 
-    @rule(times=st.sampled_from([1.0, 0.1, 2.5, 2**-40, 1e-300]), over=st.sampled_from([0, 0, 1, 3, 10]))
-    def more_money(self, times, over):
-        self.credit(times, over)
+    @rule(
+        times=st.sampled_from([1.0, 0.1, 2.5, 2**-40, 1e-300]),
+        place=st.sampled_from([0, 1, None]),
+        over=st.sampled_from([0, 0, 1, 3, 10]),
+    )
+    def more_income(self, times, place, over):
+        chosen = range(len(self.names)) if place is None else [place % len(self.names)]
+        self.credit([times if d in chosen else None for d in range(len(self.names))], over)
 
-    @rule(share=st.sampled_from([None, 1.0, 0.01, 0.0]))
+    @rule(shares=st.tuples(*[st.sampled_from([None, 1.0, 0.01, 0.0])] * 2))
     @precondition(lambda self: len(self.statuses) < 6)
-    def add(self, share):
+    def add(self, shares):
         arm = f"arm {len(self.statuses)}"
-        if share is None and self.common_cost is None:
-            with refused(self.bandit, InvalidValue, "max_cost must have an entry for every arm"):
-                self.bandit.add(arm)
+        given = [None if share is None else share * kind.scale for share, kind in zip(shares, self.kinds, strict=False)]
+        most = [kind.max_cost if one is None else one for one, kind in zip(given, self.kinds, strict=True)]
+        fits = [
+            not isinstance(one, dict) and (kind.cap is None or one < kind.cap)
+            for one, kind in zip(most, self.kinds, strict=True)
+        ]
+        if not all(fits):
+            with refused(self.bandit, InvalidValue, "max_cost"):
+                self.bandit.add(arm, self.given(given))
             return
-        most = self.common_cost if share is None else share * self.scale
-        self.bandit.add(arm, None if share is None else most)
+        self.bandit.add(arm, self.given(given))
         self.max_costs[arm], self.statuses[arm] = most, "active"
 
     @rule(which=st.integers(0, 5), how=st.sampled_from(["pause", "pause", "resume", "resume", "retire"]))
@@ -239,6 +332,12 @@ class Life(RuleBasedStateMachine):
         else:
             getattr(self.bandit, how)(arm)
             self.statuses[arm] = {"pause": "paused", "resume": "active", "retire": "retired"}[how]
+
+    @rule()
+    def look(self):
+        with bookkeeper.unchanged(self.bandit):
+            assert sum(self.bandit.mix().values()) == pytest.approx(1.0)
+            assert all(price >= 0.0 for price in in_order(self.bandit, self.bandit.price))
 
     # What may go wrong.
 
@@ -293,22 +392,37 @@ class Life(RuleBasedStateMachine):
 
     # What always holds.
 
-    @invariant()
-    def nothing_is_overdrawn(self):
-        assert self.books.owed <= self.books.income
-        assert bookkeeper.keeps_the_promise(self.bandit)
-        assert Fraction(self.bandit.credited) <= self.books.income
-        charged = self.books.owed - self.books.reserved
-        assert Fraction(self.bandit.spent) >= charged
-        assert Fraction(self.bandit.reserved) >= self.books.reserved
-        assert Fraction(self.bandit.credited) + Fraction(self.bandit.held) <= self.books.income + self.books.held
+    def seen(self, name):
+        """What the bandit shows, exactly."""
+        return [Fraction(amount) for amount in in_order(self.bandit, getattr(self.bandit, name))]
 
     @invariant()
-    def no_money_is_lost_but_by_rounding(self):
-        rounding = Fraction(self.scale) * (len(self.books.pulls) + len(self.books.credits) + 2) / 2**31
-        assert self.bandit.spent + self.bandit.reserved <= self.books.owed + rounding
-        assert self.bandit.credited >= self.books.income - rounding
-        assert self.bandit.held >= self.books.held - rounding
+    def nothing_is_overdrawn(self):
+        books = self.books
+        assert bookkeeper.keeps_the_promise(self.bandit)
+        amounts = zip(*map(self.seen, ("credited", "spent", "reserved", "held")), strict=True)
+        for d, (credited, spent, reserved, held) in enumerate(amounts):
+            income, charged = books.income(d), books.charged(d)
+            assert charged + books.reserved(d) <= income
+            assert spent >= charged
+            assert reserved >= books.reserved(d)
+            assert credited - spent <= income - charged
+            if books.lines[d].cap is None:
+                assert credited <= income
+                assert credited + held <= income + books.lines[d].held
+            else:
+                assert credited - spent <= books.lines[d].cap
+
+    @invariant()
+    def nothing_is_lost_but_by_rounding(self):
+        books = self.books
+        amounts = zip(*map(self.seen, ("credited", "spent", "reserved", "held")), strict=True)
+        for d, (credited, spent, reserved, held) in enumerate(amounts):
+            line = books.lines[d]
+            rounding = Fraction(self.kinds[d].scale) * (2 * len(books.pulls) + len(line.credits) + 3) / 2**31
+            assert spent + reserved <= books.charged(d) + books.reserved(d) + rounding
+            assert credited >= books.income(d) - rounding
+            assert held >= line.held - rounding
 
     @invariant()
     def all_is_on_the_books(self):
@@ -317,6 +431,13 @@ class Life(RuleBasedStateMachine):
         assert bandit.pending == books.pending
         assert bandit.expired == books.expired_pulls
         assert bandit.arms == self.statuses
+
+    @invariant()
+    def the_policy_sees_what_is_pending(self):
+        arm_set = self.bandit._ledger.arm_set
+        arm_set.merge()
+        waiting = Counter(self.books.pending.values())
+        assert arm_set.full.pending.tolist() == [waiting[arm] for arm in arm_set.names]
 
     @invariant()
     def what_was_told_is_known(self):
@@ -328,14 +449,25 @@ class Life(RuleBasedStateMachine):
             if outcomes:
                 rewards, costs = zip(*outcomes, strict=True)
                 assert known.reward.mean == pytest.approx(sum(rewards) / len(rewards))
-                assert known.cost.mean == pytest.approx(sum(costs) / len(costs))
+                for interval, kind, told in zip(
+                    in_order(self.bandit, known.cost), self.kinds, zip(*costs, strict=True), strict=True
+                ):
+                    assert interval.low <= interval.mean <= interval.high
+                    assert interval.mean == pytest.approx(sum(told) / len(told), abs=1e-12 * kind.scale)
                 earned += sum(rewards)
         assert self.bandit.earned == pytest.approx(earned)
 
 
-@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
-def test_the_books_agree_through_every_life(policy):
+LIVES = [
+    *((name, ONE) for name in POLICIES),
+    *((name, TWO) for name in FOR_SEVERAL),
+    ("thompson", NAMED),
+]
+
+
+@pytest.mark.parametrize(("policy", "names"), LIVES, ids=[f"{name}, {len(names)}" for name, names in LIVES])
+def test_the_books_agree_through_every_life(policy, names):
     run_state_machine_as_test(
-        partial(Life, policy),
+        partial(Life, POLICIES[policy], names),
         settings=settings(max_examples=60, stateful_step_count=50, suppress_health_check=list(HealthCheck)),
     )

@@ -100,11 +100,20 @@ def test_a_reward_outside_its_range(bandit, number, value):
 
 
 @pytest.mark.parametrize("number", [OPEN, COST_KNOWN, EXPIRED])
-@pytest.mark.parametrize("value", [-0.1, -5e-324, math.nextafter(0.25, 1), 1, *NOT_FINITE])
+@pytest.mark.parametrize("value", [math.nextafter(0.25, 1), 1, math.nan, math.inf, np.float64("nan"), 10**400])
 def test_a_cost_outside_the_range_of_its_arm(bandit, number, value):
     message = f"cost of decision {number} ({bandit.pending[number]}) must be in [0, 0.25], got"
     with refused(bandit, InvalidValue, message):
         bandit.tell(number, reward=0.5, cost=value)
+    with refused(bandit, InvalidValue, message):
+        bandit.tell(number, cost=value)
+
+
+@pytest.mark.parametrize("number", [OPEN, COST_KNOWN, EXPIRED])
+@pytest.mark.parametrize("value", [-1, -0.1, -5e-324, -math.inf, np.float32(-1.0)])
+def test_a_cost_below_0_says_what_would_allow_it(bandit, number, value):
+    decision = f"decision {number} ({bandit.pending[number]})"
+    message = f"cost of {decision} must be at least 0 (max_refill= says what a pull may bring), got {value!r}"
     with refused(bandit, InvalidValue, message):
         bandit.tell(number, cost=value)
 
@@ -284,11 +293,11 @@ BAD_SETTINGS = [
     ({"seed": 2**64}, "seed must be a whole number from 0 to"),
     ({"seed": 0.5}, "seed must be a whole number from 0 to"),
     ({"seed": None}, "seed must be a whole number from 0 to"),
-    ({"scale": 0.999}, "scale must be at least the largest max_cost and the budget, 1, got 0.999"),
-    ({"scale": 1, "budget": 2}, "scale must be at least the largest max_cost and the budget, 2, got 1"),
+    ({"scale": 0.999}, "scale must be at least the largest max_cost, the budget and max_refill, 1, got 0.999"),
+    ({"scale": 1, "budget": 2}, "scale must be at least the largest max_cost, the budget and max_refill, 2, got 1"),
     (
         {"scale": 0.5, "max_cost": {"a": 0.1, "b": 0.6}},
-        "scale must be at least the largest max_cost and the budget, 0.6",
+        "scale must be at least the largest max_cost, the budget and max_refill, 0.6",
     ),
     ({"scale": 0}, "scale must be at least the largest max_cost"),
     ({"scale": math.nan}, "scale must be in [0, "),

@@ -8,8 +8,8 @@ import play
 import pytest
 
 from paceline.kernels.state import GUARD
-from paceline.policies.one_phase import OnePhase
-from paceline.policies.primal_dual import MIX, ROUND_ROBIN, PrimalDual
+from paceline.policies.one_phase import MIX, OnePhase
+from paceline.policies.primal_dual import ROUND_ROBIN, PrimalDual
 from paceline.policies.ucb_simplex import UCBSimplex
 from paceline.problems.distributions import Bernoulli, Beta
 from paceline.problems.problem import Problem

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from paceline.game import replayer_for
 from paceline.errors import InvalidValue, UnknownParameter
+from paceline.game import replayer_for
 from paceline.kernels.budget import UNITS, open_round
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import GUARD, SKIP, Decision, books_in, state_in

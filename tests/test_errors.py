@@ -14,7 +14,7 @@ from paceline.policies import POLICIES, label_policies, make_policy
 from paceline.policies.one_phase import OnePhase
 from paceline.policies.policy import Setting
 from paceline.policies.suak import SUAK
-from paceline.problems.distributions import Bernoulli, Beta, Constant, Empirical
+from paceline.problems.distributions import KINDS, Bernoulli, Beta, Constant, Empirical
 from paceline.problems.problem import Problem
 
 NOT_NUMBERS = [True, np.True_, "0.5", None, [0.5], 1j, Decimal("0.5")]
@@ -211,7 +211,8 @@ def test_tables_that_describe_no_problem(name):
 @pytest.mark.parametrize("kind", ["gamma", 3, None, ["beta"]])
 def test_kind_of_an_arm_that_does_not_exist(kind):
     kinds = "constant, bernoulli, beta, empirical, scaled, shifted"
-    with refuses(UnknownName, f"kind of costs[0] must be one of {kinds}, got", repr(kind)):
+    assert ", ".join(KINDS).startswith(kinds)
+    with refuses(UnknownName, f"kind of costs[0] must be one of {", ".join(KINDS)}, got", repr(kind)):
         Problem.from_dict({**GOOD, "costs": [{"kind": kind, "mean": 0.5}]})
 
 

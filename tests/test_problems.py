@@ -1,4 +1,7 @@
-"""Random problems: the same for everyone, of the wanted kind and case, and with something to learn in each."""
+"""Random problems: the same for everyone, of the wanted kind and case, and with something to learn in each.
+
+Those with several resources are in test_resource_families.py.
+"""
 
 import subprocess
 import sys
@@ -11,7 +14,8 @@ from hypothesis import strategies as st
 import paceline as pl
 from paceline.problems import families as problems
 
-ALLOWED = {kind: {1, 2, 3} for kind in problems.KINDS} | {"small-budget": {2}, "at-budget": {1, 3}}
+KINDS = ["beta", "bernoulli", "mixed", "many", "small-budget", "rare", "at-budget", "correlated"]
+ALLOWED = {kind: {1, 2, 3} for kind in KINDS} | {"small-budget": {2}, "at-budget": {1, 3}}
 KINDS_AND_CASES = [(kind, case) for kind, cases in ALLOWED.items() for case in sorted(cases)]
 seeds = st.integers(0, 2**64 - 1)
 
@@ -52,7 +56,7 @@ def assert_of_its_kind(kind: str, problem: pl.Problem) -> None:
     assert concentrations <= {5.0, 10.0, 30.0}
 
 
-@pytest.mark.parametrize("kind", problems.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=8)
 @given(seed=seeds)
 def test_every_seed_gives_a_problem_of_the_kind(kind, seed):
@@ -71,14 +75,14 @@ def test_every_case_that_a_kind_allows(kind, case):
         assert_of_its_kind(kind, problem)
 
 
-@pytest.mark.parametrize("kind", problems.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_family_takes_its_cases_in_turn(kind):
     cases = [problem.optimum.case for problem in problems.family(kind, 4, seed=3)]
     turn = sorted(ALLOWED[kind])
     assert cases == [turn[n % len(turn)] for n in range(4)]
 
 
-@pytest.mark.parametrize("kind", problems.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_an_entry_does_not_depend_on_the_size(kind):
     assert problems.family(kind, 4, seed=9)[:2] == problems.family(kind, 2, seed=9)
 
@@ -116,7 +120,7 @@ def test_at_budget_is_exact_and_in_the_base(seed):
     assert problem.optimum.base == (arm,)
 
 
-@pytest.mark.parametrize("kind", problems.KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_is_given_is_kept(kind):
     budget = 0.02 if kind == "small-budget" else 0.43
     wide = {"arms": 6, "budget": budget}
@@ -130,9 +134,7 @@ def test_what_is_given_is_kept(kind):
 
 
 def test_every_kind_is_described_in_a_line():
-    assert list(problems.KINDS) == [
-        *("beta", "bernoulli", "mixed", "many", "small-budget", "rare", "at-budget", "correlated")
-    ]
+    assert list(problems.KINDS)[: len(KINDS)] == KINDS
     assert all(says and "\n" not in says for says in problems.KINDS.values())
 
 

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.optimize import linprog
 
 import paceline as pl
 from paceline.kernels.random import decision_uniform
 from paceline.kernels.state import SKIP, Decision
 from paceline.policies import POLICIES
 from paceline.policies.policy import Policy, learn_nothing
+from paceline.problems.distributions import Shifted
 
 THREE_ARMS = pl.paper.three_arms()
 CAUSES = ("wrong_arms", "idle", "unspent", "cost_luck")
@@ -124,6 +126,97 @@ def test_definitions_from_raw_totals():
     # Price 0.7 and level 0.24 from the two arms of the base; the second arm loses 0.24 - 0.7 + 0.7 * 0.75 a pull.
     steady = 0.065 * run.totals.pulls[..., 1] + 0.24 * run.idle + 0.7 * (0.5 * run.rounds - run.spent)
     np.testing.assert_allclose(run.steady_regret, steady, rtol=1e-9)
+
+
+# Several resources.
+
+
+@st.composite
+def several_resources(draw: st.DrawFn) -> pl.Problem:
+    """Two or three resources, some with a start stock, a cap, refills, or no income at all."""
+    arms, resources = draw(st.integers(1, 5)), draw(st.integers(2, 3))
+    names = "abc"[:resources]
+    refills = st.builds(lambda of, by: Shifted(pl.Scaled(of, 0.5), -by), distributions, thousandths)
+    costs = {name: draw(st.lists(distributions | refills, min_size=arms, max_size=arms)) for name in names}
+    start = {name: draw(st.sampled_from([0.0, 0.0, 3.5, 40.0])) for name in names}
+    cap = {name: max(1.0, start[name]) + draw(thousandths) for name in names if draw(st.booleans())}
+    # Without an income there must be something to live on.
+    lowest = {name: 0 if start[name] > 0 else 1 for name in names}
+    budget = {name: draw(st.integers(lowest[name], 1000)) / 1000 for name in names}
+    rewards = draw(st.lists(distributions, min_size=arms, max_size=arms))
+    return pl.Problem(rewards, costs, budget, start=start, cap=cap)
+
+
+@st.composite
+def several_runs(draw: st.DrawFn) -> pl.Run:
+    """Two trials of a policy that pulls anything."""
+    seed, rounds = draw(st.integers(0, 2**64 - 1)), draw(st.integers(1, 400))
+    return pl.simulate(
+        draw(several_resources()), "uniform", rounds=rounds, trials=2, seed=seed, checkpoints=draw(st.integers(1, 5))
+    )["uniform"]
+
+
+@given(several_runs())
+def test_breakdown_is_an_identity_with_several_resources(run):
+    terms, split = run.breakdown(), run.breakdown(by_resource=True)
+    assert tuple(terms) == tuple(split) == CAUSES
+    assert_adds_up([terms[cause] for cause in CAUSES[:3]], run.steady_regret)
+    assert_adds_up([terms[cause] for cause in CAUSES], run.pseudo_regret)
+    for cause in ("unspent", "cost_luck"):
+        assert split[cause].shape == (*terms[cause].shape, len(run.problem.resources))
+        assert_adds_up(list(np.moveaxis(split[cause], -1, 0)), terms[cause])
+    for cause in ("wrong_arms", "idle"):
+        assert (split[cause] == terms[cause]).all()
+
+
+@given(several_runs())
+def test_no_cause_is_negative_and_the_promise_is_kept_with_several_resources(run):
+    terms, split = run.breakdown(), run.breakdown(by_resource=True)
+    assert (terms["wrong_arms"] >= -1e-9).all()
+    assert (terms["idle"] >= -1e-9).all()
+    assert (split["unspent"] >= -1e-9).all()
+    assert (run.min_headroom >= 0).all()
+    assert (run.spent <= np.array(run.problem.stocks) + np.outer(run.rounds, run.problem.rates)).all()
+    assert (run.totals.pulls.sum(axis=-1) + run.idle == run.rounds).all()
+
+
+def test_definitions_from_raw_totals_with_several_resources():
+    """The prices and the level by a general solver; energy has a stock, a cap and an arm that refills it."""
+    problem = pl.Problem(
+        [pl.Beta(0.45), pl.Beta(0.7), pl.Beta(0.8), pl.Beta(0.1)],
+        {
+            "money": [pl.Beta(mean) for mean in (0.3, 0.75, 0.8, 0.1)],
+            "energy": [pl.Beta(0.2), pl.Beta(0.4), pl.Beta(0.6), pl.Scaled(pl.Beta(0.5), -0.8)],
+        },
+        budget={"money": 0.5, "energy": 0.25},
+        start={"energy": 2.0},
+        cap={"energy": 10.0},
+    )
+    mu, rho = problem.reward_means, problem.consumption_means
+    solved = linprog(-mu, A_ub=np.vstack([rho.T, np.ones(4)]), b_ub=[0.5, 0.25, 1.0])
+    *prices, level = -solved.ineqlin.marginals
+    assert min(prices) > 0.01  # both lines bind
+    run = pl.simulate(problem, "uniform", rounds=3000, trials=3, checkpoints=4)["uniform"]
+    line = np.array([0.0, 2.0]) + np.outer(run.rounds, [0.5, 0.25])
+    best = level * run.rounds + line @ prices
+    np.testing.assert_allclose(run.regret, best - run.totals.earned, rtol=1e-9)
+    np.testing.assert_allclose(run.pseudo_regret, best - run.totals.pulls @ mu, rtol=1e-9)
+    gaps = level - mu + rho @ prices
+    unspent = (line - run.spent) * prices
+    steady = run.totals.pulls @ gaps + level * run.idle + unspent.sum(axis=-1)
+    np.testing.assert_allclose(run.steady_regret, steady, rtol=1e-9)
+    np.testing.assert_allclose(run.breakdown(by_resource=True)["unspent"], unspent, rtol=1e-9)
+    assert (run.lost[..., 1] > 0).any()  # the cap did cut something off, which counts as unspent
+
+
+def test_a_stock_without_income_is_spread_over_the_rounds():
+    problem = pl.Problem.beta([0.5, 0.9], [0.2, 0.8], budget=0, start=100)
+    run = pl.simulate(problem, "uniform", rounds=200, trials=2, checkpoints=[50, 200])["uniform"]
+    # Half a unit a round: half of the time the expensive arm. A unit is worth (0.9 - 0.5) / (0.8 - 0.2).
+    price = 0.4 / 0.6
+    level = 0.5 - price * 0.2
+    np.testing.assert_allclose(run.regret, level * run.rounds + price * 100 - run.totals.earned, rtol=1e-9)
+    assert 200 * 0.7 == pytest.approx(level * 200 + price * 100)
 
 
 # SUAK by event.

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import paceline as pl
+from paceline.simulation.results import FORMAT
 
 POLICIES = ["suak", "uniform", {"USS, λ = 5": pl.UCBSimplex(lam=5)}]
 EVERY_KIND = pl.Problem(
@@ -237,7 +238,7 @@ HEADS = {
     "number": 7,
     "no format": {},
     "format in words": {"format": "first"},
-    "nothing else": {"format": 1},
+    "nothing else": {"format": FORMAT},
 }
 
 
@@ -260,8 +261,8 @@ def test_missing_run_is_refused(saved):
 
 def test_newer_format_is_refused_as_such(saved):
     head = head_of(saved)
-    head["format"] = 2
-    assert_refused(with_head(saved, head), "has format 2", "reads up to 1")
+    head["format"] = FORMAT + 1
+    assert_refused(with_head(saved, head), f"has format {FORMAT + 1}", f"reads {FORMAT}")
 
 
 def test_truncated_file_is_refused(saved):
@@ -329,3 +330,91 @@ def test_save_over_a_folder_leaves_it(results, tmp_path):
         results.save(folder)
     assert list(tmp_path.iterdir()) == [folder]
     assert list(folder.iterdir()) == []
+
+
+# Several resources.
+
+SEVERAL = pl.Problem.beta(
+    [0.45, 0.7, 0.8],
+    {"money": [0.3, 0.75, 0.8], "energy": [0.2, 0.1, 0.6]},
+    budget={"money": 0.5, "energy": 0.25},
+    start={"energy": 1.5},
+    cap={"energy": 2.0},
+)
+
+
+@pytest.fixture(scope="module")
+def several() -> pl.Results:
+    """Two resources, of which one has a start stock and a cap."""
+    return pl.simulate(SEVERAL, ["uniform", "oracle"], rounds=400, trials=3, seed=5, checkpoints=[7, 100])
+
+
+def test_shapes_with_several_resources(several):
+    for run in several.values():
+        for name in ("regret", "pseudo_regret", "steady_regret", "skips", "idle"):
+            assert getattr(run, name).shape == (3, 3), name
+        assert run.spent.shape == run.lost.shape == (3, 3, 2)
+        assert run.min_headroom.shape == (3, 2)
+        assert (run.min_headroom >= 0).all()
+        assert {cause: term.shape for cause, term in run.breakdown(by_resource=True).items()} == {
+            "wrong_arms": (3, 3),
+            "idle": (3, 3),
+            "unspent": (3, 3, 2),
+            "cost_luck": (3, 3, 2),
+        }
+        assert {cause: term.shape for cause, term in run.breakdown().items()} == dict.fromkeys(
+            ("wrong_arms", "idle", "unspent", "cost_luck"), (3, 3)
+        )
+
+
+def test_amounts_by_the_name_of_the_resource(several):
+    run = several["uniform"]
+    for quantity in ("spent", "lost", "headroom", "min_headroom"):
+        by_name = run.by_resource(quantity)
+        assert list(by_name) == ["money", "energy"]
+        for d, values in enumerate(by_name.values()):
+            assert (values == getattr(run, quantity)[..., d]).all()
+    assert (run.headroom >= run.min_headroom[:, np.newaxis] - 1e-6).all()
+    with pytest.raises(pl.InvalidValue, match="quantity by resource must be one of spent, .*, got 'pulls'"):
+        run.by_resource("pulls")
+
+
+def test_saved_and_loaded_is_the_same_with_several_resources(several, tmp_path):
+    several.save(tmp_path / "several.npz")
+    loaded = pl.Results.load(tmp_path / "several.npz")
+    assert contents(loaded) == contents(several)
+    assert loaded.problem == SEVERAL
+    assert str(loaded.table()) == str(several.table())
+
+
+def test_data_frame_with_several_resources(several):
+    frame = several.to_pandas()
+    assert list(frame.columns) == [
+        *("policy", "trial", "round"),
+        *("regret", "pseudo_regret", "steady_regret", "skips", "idle"),
+        *("spent_money", "spent_energy", "lost_money", "lost_energy"),
+        *("wrong_arms", "unspent", "cost_luck", "idle_regret"),
+    ]
+    assert len(frame) == 2 * 3 * 3
+    by_place = frame.set_index(["policy", "trial", "round"])
+    for label, run in several.items():
+        for trial in range(3):
+            for at, round_ in enumerate((7, 100, 400)):
+                row = by_place.loc[label, trial, round_]
+                assert (row["spent_money"], row["spent_energy"]) == tuple(run.spent[trial, at])
+                assert (row["lost_money"], row["lost_energy"]) == tuple(run.lost[trial, at])
+                assert row["unspent"] == run.breakdown()["unspent"][trial, at]
+
+
+def test_table_with_several_resources_has_a_column_for_each(several):
+    lines = str(several.table()).splitlines()
+    assert len({len(line) for line in lines}) == 1
+    for name, spent in several["uniform"].by_resource("spent").items():
+        assert name in lines[0]
+        (line,) = [line for line in lines if line.startswith("uniform ")]
+        assert f"{spent[:, -1].mean() / 400:.5f}" in line
+
+
+def test_plot_with_several_resources(several, tmp_path):
+    several.plot(tmp_path / "several.png", quantities=("steady_regret", "spent", "slack", "headroom"))
+    assert (tmp_path / "several.png").read_bytes().startswith(b"\x89PNG")

@@ -183,8 +183,8 @@ def compare(
     """Play each policy on each problem of a family: one of `paceline.problems.KINDS`, or a list of problems.
 
     ``problems`` is the size of the family, ``shortfall`` says how close the race is, ``resources`` how many there are
-    (see `paceline.problems.random`); these go with a kind. ``seed`` draws the family and the trials. Every policy meets the same random numbers on a
-    problem, and each problem has numbers of its own.
+    (see `paceline.problems.random`); these go with a kind. ``seed`` draws the family and the trials. Every policy meets
+    the same random numbers on a problem, and each problem has numbers of its own.
 
     >>> from paceline import paper
     >>> arena = compare([paper.three_arms()], ["suak", "uniform"], rounds=1000, trials=2)
@@ -221,9 +221,7 @@ def field(
 ) -> tuple[str, list[Problem]]:
     """What to call the problems, and the problems; each must have something to learn, or nothing could be compared."""
     if isinstance(kind_or_problems, str):
-        return kind_or_problems, families.family(
-            kind_or_problems, size, seed, shortfall=shortfall, resources=resources
-        )
+        return kind_or_problems, families.family(kind_or_problems, size, seed, shortfall=shortfall, resources=resources)
     problems_to_play: list[Problem] = list(kind_or_problems) if isinstance(kind_or_problems, list | tuple) else []
     if not problems_to_play:
         raise InvalidValue(f"problems must be a kind or a list of at least one Problem, got {kind_or_problems!r}")

@@ -65,7 +65,7 @@ def as_data(arena: Arena) -> dict[str, object]:
         "problems": [
             {
                 "problem": res.problem.to_dict(),
-                "case": res.problem.optimum.case,
+                "case": res.problem.optimum_over(int(res.rounds[-1])).case,
                 "limit": float(limit),
                 "steady_regret": {label: float(run.steady_regret[:, -1].mean()) for label, run in res.items()},
             }

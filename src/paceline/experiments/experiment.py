@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -96,9 +96,13 @@ class Experiment:
         ]
 
     @property
-    def several(self) -> bool:
-        """Whether some problem has several resources."""
-        return any(len(field.problem.resources) > 1 for field in self.problems)
+    def layout(self) -> "Layout":
+        """What the columns of its results must hold."""
+        problems = [field.problem for field in self.problems]
+        return Layout(
+            several=any(len(problem.resources) > 1 for problem in problems),
+            capped=any(cap < np.inf for problem in problems for cap in problem.caps),
+        )
 
     @property
     def all_rounds(self) -> int:
@@ -127,6 +131,13 @@ class Experiment:
             "seed": self.seed,
             "block": self.block,
         }
+
+
+class Layout(NamedTuple):
+    """Of the problems of an experiment: whether one has several resources, and whether one has a cap."""
+
+    several: bool
+    capped: bool
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,7 +61,7 @@ class RunFolder:
 
     def write(self, task: Task, totals: Totals) -> None:
         """Keep the results of a task."""
-        write_table(self.part(task), table_of(task, totals, self.experiment.several))
+        write_table(self.part(task), table_of(task, totals, self.experiment.layout))
 
     def finish(self) -> None:
         """Put all parts into one file, in the order of the experiment, and drop them."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.errors import UnreadableFile
-from paceline.experiments.experiment import Task
+from paceline.experiments.experiment import Layout, Task
 from paceline.files import all_or_nothing
 from paceline.simulation.totals import Totals
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 GROUP_ROWS = 2**13
 PER_CHECKPOINT = ("earned", "skips", "idle")
-PER_RESOURCE = ("spent", "lost")
 
 
 def arrow() -> Any:
@@ -29,13 +28,14 @@ def arrow() -> Any:
     return pa
 
 
-def schema(several: bool) -> "pa.Schema":
+def schema(layout: Layout) -> "pa.Schema":
     """A row per problem, policy, trial and checkpoint: raw totals up to that round.
 
-    Where some problem has ``several`` resources the columns by resource are lists in all rows; else they are numbers.
+    Where some problem has several resources the columns by resource are lists in all rows; else they are numbers.
     """
     pa = arrow()
-    amounts = pa.list_(pa.float64()) if several else pa.float64()  # of each resource, in the order of the problem
+    amounts = pa.list_(pa.float64()) if layout.several else pa.float64()  # by resource, in the order of the problem
+    lost = [("lost", amounts)] if layout.capped else []  # what came in above a cap
     return pa.schema(
         [
             ("problem", pa.int32()),  # the numbers and what they stand for are in the manifest
@@ -44,7 +44,7 @@ def schema(several: bool) -> "pa.Schema":
             ("round", pa.int64()),
             ("earned", pa.float64()),
             ("spent", amounts),
-            ("lost", amounts),  # what came in above a cap
+            *lost,
             ("skips", pa.int64()),
             ("idle", pa.int64()),
             ("pulls", pa.list_(pa.int64())),  # one entry per arm
@@ -54,8 +54,8 @@ def schema(several: bool) -> "pa.Schema":
     )
 
 
-def table_of(task: Task, totals: Totals, several: bool) -> "pa.Table":
-    """The rows of a finished task, in an experiment with or without problems of several resources."""
+def table_of(task: Task, totals: Totals, layout: Layout) -> "pa.Table":
+    """The rows of a finished task."""
     pa = arrow()
     count, points = totals.earned.shape
     trials = np.repeat(np.arange(task.first, task.first + count), points)
@@ -66,7 +66,7 @@ def table_of(task: Task, totals: Totals, several: bool) -> "pa.Table":
     resources = totals.spent.shape[2:] or (1,)
 
     def amounts(values: npt.NDArray[np.float64]) -> Any:
-        return lists(values.reshape(count, points, *resources)) if several else values.ravel()
+        return lists(values.reshape(count, points, *resources)) if layout.several else values.ravel()
 
     columns = {
         "problem": np.full(count * points, task.number, np.int32),
@@ -74,12 +74,13 @@ def table_of(task: Task, totals: Totals, several: bool) -> "pa.Table":
         "trial": trials,
         "round": np.tile(task.rounds, count),
         **{name: getattr(totals, name).ravel() for name in PER_CHECKPOINT},
-        **{name: amounts(getattr(totals, name)) for name in PER_RESOURCE},
+        "spent": amounts(totals.spent),
+        "lost": amounts(totals.lost),
         "pulls": lists(totals.pulls),
         "memory": lists(memory),
         "min_headroom": amounts(np.repeat(totals.min_headroom, points, axis=0)),
     }
-    return pa.table(columns, schema=schema(several))
+    return pa.table(columns, schema=schema(layout))
 
 
 def lists(values: npt.NDArray[Any]) -> "pa.ListArray":
@@ -157,12 +158,14 @@ def totals_of(tables: list["pa.Table"], points: int, resources: int, memory: np.
         found = nested(name)
         return found.reshape(trials, points) if resources == 1 else found
 
+    spent = amounts("spent")
     records = np.zeros((trials, points), memory)
     for number, name in enumerate(memory.names or ()):
         records[name] = nested("memory")[:, :, number]
     return Totals(
         **{name: column(name) for name in PER_CHECKPOINT},
-        **{name: amounts(name) for name in PER_RESOURCE},
+        spent=spent,
+        lost=amounts("lost") if "lost" in table.column_names else np.zeros_like(spent),
         pulls=nested("pulls"),
         memory=records,
         min_headroom=amounts("min_headroom")[:, -1],

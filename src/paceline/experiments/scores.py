@@ -158,7 +158,7 @@ def problem_table(results: Sequence[Results], limits: Floats) -> Table:
     rows = (
         (
             str(number + 1),
-            str(res.problem.optimum.case),
+            str(res.problem.optimum_over(int(res.rounds[-1])).case),
             str(res.problem.arms),
             write_budget(res.problem, ".3f"),
             three_digits(float(limits[number])),

@@ -13,6 +13,7 @@ from paceline.experiments.scores import NOISE, score_table
 from paceline.experiments.study import Study
 from paceline.experiments.summary import Line, problems_table, resources_in, summary_table
 from paceline.experiments.sweeps import Axis, aggregate_sweep, policy_axes, policy_sweep, problem_axes, problem_sweep
+from paceline.problems.problem import Problem
 from paceline.problems.resources import UNNAMED
 from paceline.reports import panels as draw
 from paceline.reports.figures import has_stock
@@ -90,7 +91,8 @@ def lowest_of(lines: Sequence[Line]) -> str:
     lowest = {name: min(line.headrooms[name] for line in lines if name in line.headrooms) for name in resources}
     if resources == [UNNAMED]:
         return three_digits(lowest[UNNAMED])
-    return " and ".join(f"{three_digits(least)} of {name}" for name, least in lowest.items())
+    *others, last = (f"{three_digits(least)} of {name}" for name, least in lowest.items())
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def what_was_run(study: Study) -> Markup:
@@ -104,11 +106,12 @@ def what_was_run(study: Study) -> Markup:
             name,
             str(problem.arms),
             write_budget(problem, ".6g"),
-            f"{problem.optimum.value:.6g}",
-            str(problem.optimum.case),
+            f"{best.value:.6g}",
+            str(best.case),
             "coupled" if problem.coupled else "independent",
         )
         for name, problem in zip(study.names, study.problems, strict=True)
+        for best in [problem.optimum_over(int(study.rounds[-1]))]
     )
     problems = Table(("problem", "arms", "budget", "best value", "case", "reward and cost"), rows)
     caption = "Problems: the best value is what a round can earn on average, the case that of the optimum"
@@ -257,7 +260,7 @@ def problem_figures(results: Results, lines: Sequence[Line], axes: Sequence[Axis
         figure(
             draw.curve(results, "steady_regret"),
             f"Steady regret against the round. {at}: {regret}.",
-            f"Mean steady regret{band}.",
+            f"Mean steady regret{band}.{stock_note(results.problem)}",
         ),
         figure(
             draw.log_curve(results),
@@ -283,6 +286,12 @@ def problem_figures(results: Results, lines: Sequence[Line], axes: Sequence[Axis
         *(swept_figure(axis, policy_sweep(axis, lines), "bars: one standard error") for axis in axes[:MOST_SWEEPS]),
     ]
     return figures(list(results), drawn)
+
+
+def stock_note(problem: Problem) -> str:
+    """A word on curves that begin high: what is left of a stock that has to last counts as unspent."""
+    lasting = any(rate == 0.0 < stock for rate, stock in zip(problem.rates, problem.stocks, strict=True))
+    return " A stock counts as unspent until it is used: only the last round tells." if lasting else ""
 
 
 def spending_figure(results: Results, resource: str, at: str, band: str) -> Markup:
@@ -356,8 +365,8 @@ def engines(spells: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def how_to_read(lines: Sequence[Sequence[Line]], reference: str) -> Markup:
     """What the words mean."""
-    several = len(resources_in(line for of_problem in lines for line in of_problem)) > 1
-    by_resource = " Every resource has a line of its own, and a stock at the start counts." if several else ""
+    resources = resources_in(line for of_problem in lines for line in of_problem)
+    of_each = "" if resources == [UNNAMED] else f" Of each resource it is what was left, as in min {resources[0]} left."
     words = {
         "Steady regret": "the distance to the best possible expected reward, without the luck of rewards and costs: "
         "the regret of wrong arms, of idle rounds and of unspent budget. Less is better.",
@@ -367,7 +376,7 @@ def how_to_read(lines: Sequence[Sequence[Line]], reference: str) -> Markup:
         "pairs; an interval without 0 is a difference that is more than luck.",
         f"Ratio to {reference}": f"the quotient of the means; none where that of {reference} is below {FLOOR:g}.",
         "Min headroom": "the smallest budget · t minus money spent, over all rounds t of all trials. Below 0 the "
-        "promise is broken." + by_resource,
+        "promise is broken." + of_each,
         "Limit": "log T · Σ gap / KL, about the least regret of a policy that does well on every problem; a yardstick "
         "for long runs, not a bound.",
     }

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.experiments.scores import CAUSES, headroom
-from paceline.reports.tables import Table, mean_and_error, of_resources
+from paceline.reports.tables import Table, mean_and_error, of_resources, spending_headings
 from paceline.simulation.results import Results, Run
 from paceline.statistics import FLOOR, mean_difference, three_digits
 
@@ -110,8 +110,7 @@ def summary_table(lines: Sequence[Line], reference: str, resources: Sequence[str
         f"minus {reference}",
         f"ratio to {reference}",
         "skips",
-        *of_resources("spent per round", names),
-        *of_resources("min headroom", names),
+        *spending_headings(names),
     )
     rows = tuple(
         (

@@ -153,6 +153,7 @@ def open_books(config: Config) -> Storage:
         books.start[d] = currency.income(resource.start)
         if resource.cap is not None:
             books.cap[d] = min(currency.income(resource.cap), int(books.cap[d]))
+            state.cap[d] = resource.cap / resource.scale
         if resource.start > 0.0 == rate and config.rounds is not None:
             books.tally.rounds = config.rounds
             rate = min(resource.start / resource.scale / config.rounds, 1.0)

@@ -11,14 +11,14 @@ from types import TracebackType
 
 from paceline import checks
 from paceline.engine import NO_FAULT
-from paceline.game import check_choice
 from paceline.errors import InvalidValue, PacelineError, UnknownName
+from paceline.game import check_choice
 from paceline.kernels.state import GUARD
 from paceline.live import recovery, snapshot
 from paceline.live.arms import ACTIVE, PAUSED, RETIRED
 from paceline.live.change import Change
 from paceline.live.config import make_config
-from paceline.live.decision import Costs, Decision, as_decision
+from paceline.live.decision import Decision, as_decision
 from paceline.live.journal import Journal
 from paceline.live.ledger import Ledger
 from paceline.live.view import View
@@ -253,7 +253,7 @@ class Bandit(View):
         number = id if type(id) is int else check_id(id)
         with self._lock:
             ledger = self._ledger
-            costs: Costs = (cost,) if ledger.is_unnamed else ledger.config.in_order("cost", cost)  # type: ignore[assignment]
+            costs = (cost,) if ledger.is_unnamed else ledger.config.in_order("cost", cost)
             if ledger.deadlines:
                 self._expire_due()
             with self._change:

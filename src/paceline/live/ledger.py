@@ -19,7 +19,7 @@ from paceline.engine import Log
 from paceline.errors import Conflict, InvalidPolicy, InvalidValue, UnknownName
 from paceline.game import calls_for, replayer_for
 from paceline.kernels.budget import line_units, move
-from paceline.kernels.lp import plain_throughout
+from paceline.kernels.jit import plain_throughout
 from paceline.kernels.state import GUARD
 from paceline.live.arms import ArmSet
 from paceline.live.config import Config, check_arms
@@ -133,7 +133,7 @@ class Ledger:
         ):
             self.settle(number, pull, reward, costs, pull.reserved, (self.currencies[0].charge(cost),))
             return True
-        if reward is None and costs == self.unknown:
+        if reward is None and all(cost is None for cost in costs):
             raise InvalidValue(f"tell must be given a reward, a cost or both, got neither for decision {number}")
         if pull is None:
             self.check_same(number, reward, costs)
@@ -230,8 +230,8 @@ class Ledger:
         if told is None:
             raise self.not_open(number)
         if told == CANCELLED:
-            given = reward, self.config.by_name(costs)
-            raise Conflict(f"decision {number} was cancelled; it must not be told an outcome, got {given}")
+            news = reward, self.config.by_name(costs)
+            raise Conflict(f"decision {number} was cancelled; it must not be told an outcome, got {news}")
         things = ["reward", *(label("cost", name) for name in self.config.names)]
         for thing, given, known in zip(things, (reward, *costs), (told[0], *told[1]), strict=True):
             if given is not None and checks.real(f"{thing} of decision {number}", given) != known:

@@ -54,10 +54,8 @@ def put_arms(memory: Any, axes: Axes, arms: Sequence[int], part: Any) -> None:
 
 def entries_of(array: Any, kinds: tuple[int | None, ...], arms: Sequence[int]) -> Any:
     """An index of the entries of some arms, and of the null arm, along the axes that are the arms'."""
-    places = []
-    for size, beyond in zip(array.shape, kinds, strict=True):
-        if beyond is None:
-            places.append(range(size))
-        else:
-            places.append([*arms, *range(size - beyond, size)])
+    places = [
+        [*range(size)] if beyond is None else [*arms, *range(size - beyond, size)]
+        for size, beyond in zip(array.shape, kinds, strict=True)
+    ]
     return np.ix_(*(np.array(place, np.intp) for place in places))

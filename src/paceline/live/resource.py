@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from typing import Any
+
+import numpy as np
 
 from paceline import checks
 from paceline.errors import InvalidValue
@@ -78,7 +79,7 @@ class Resource:
         """A cost that is told of a decision whose largest cost is ``most``."""
         thing = f"{label('cost', self.name)} of {decision}"
         low = self.least_cost
-        if isinstance(given, Real) and not isinstance(given, bool) and -LARGEST_AMOUNT < given < low:
+        if isinstance(given, int | float | np.floating) and given < low:
             raise InvalidValue(
                 f"{thing} must be at least {low:g} (max_refill= says what a pull may bring), got {given!r}"
             )

@@ -11,7 +11,6 @@ import numpy as np
 
 from paceline.errors import PacelineError, UnreadableFile
 from paceline.files import all_or_nothing
-from paceline.kernels.budget import Books
 from paceline.kernels.estimates import Estimates
 from paceline.kernels.state import books_in
 from paceline.live.config import read_config
@@ -23,8 +22,9 @@ from paceline.policies.policy import Policy
 FORMAT = 2
 PULL = ("slot", "reason", "tag", "reserved", "charged", "reward", "costs", "deadline", "expired")
 SUMS = ("pulls", "reward_sum", "reward_squares", "cost_sum", "cost_squares")  # those of costs by resource
-AMOUNTS = Books._fields[1:14]  # of each resource, in units
-MEASURES = ("unit", "cost", "rate", "headroom", "planned")  # of each resource, on the scale of the policy
+# For each resource, what the engine counts and what it shows the policy; the rest follows from the settings.
+AMOUNTS = ("credited", "held", "held_rounds", "lost", "reserved", "spent", "lowest", "headroom")
+SHOWN = ("rate", "headroom", "planned")
 
 
 def describe_ledger(ledger: Ledger) -> dict[str, Any]:
@@ -48,8 +48,8 @@ def describe_ledger(ledger: Ledger) -> dict[str, Any]:
         "clock": fields_of(storage.clock[0]),
         "record": fields_of(storage.record[0]),
         "memory": {name: array.tolist() for name, array in storage.memory._asdict().items()},
-        "amounts": dict(zip(AMOUNTS, storage.amounts.tolist(), strict=True)),
-        "measures": dict(zip(MEASURES, storage.measures.tolist(), strict=True)),
+        "amounts": {name: getattr(arm_set.books, name).tolist() for name in AMOUNTS},
+        "shown": {name: getattr(arm_set.full, name).tolist() for name in SHOWN},
         "open": [
             {"id": number, **{entry: getattr(pull, entry) for entry in PULL}} for number, pull in ledger.pending.items()
         ],
@@ -73,8 +73,10 @@ def restore_ledger(body: dict[str, Any], policy: Policy | None = None) -> Ledger
         set_fields(record[0], body[values])
     for name, array in storage.memory._asdict().items():
         array[...] = body["memory"][name]
-    storage.amounts[:] = [body["amounts"][name] for name in AMOUNTS]
-    storage.measures[:] = [body["measures"][name] for name in MEASURES]
+    for name in AMOUNTS:
+        getattr(arm_set.books, name)[:] = body["amounts"][name]
+    for name in SHOWN:
+        getattr(arm_set.full, name)[:] = body["shown"][name]
     for entry in body["open"]:
         ledger.pending[entry["id"]] = restore_pull(entry)
         arm_set.full.pending[entry["slot"]] += 1
@@ -89,10 +91,9 @@ def restore_ledger(body: dict[str, Any], policy: Policy | None = None) -> Ledger
 
 def restore_pull(entry: dict[str, Any]) -> PendingPull:
     """A pull that waits for news."""
-    values = {name: tuple(entry[name]) if isinstance(entry[name], list) else entry[name] for name in PULL}
-    pull = PendingPull(*(values[name] for name in PULL[:4]))
-    for name in PULL[4:]:
-        setattr(pull, name, values[name])
+    pull = PendingPull(entry["slot"], entry["reason"], entry["tag"], tuple(entry["reserved"]))
+    pull.charged, pull.costs = tuple(entry["charged"]), tuple(entry["costs"])
+    pull.reward, pull.deadline, pull.expired = entry["reward"], entry["deadline"], entry["expired"]
     pull.is_untouched = not (pull.charged or pull.costs or pull.expired) and pull.reward is None
     return pull
 

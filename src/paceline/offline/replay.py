@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from paceline import checks
-from paceline.game import prepare
 from paceline.errors import InvalidValue
+from paceline.game import prepare
 from paceline.offline.best import Rates, allowed
 from paceline.offline.data import LogLike, read_log_table
 from paceline.offline.logged import Logged, if_named

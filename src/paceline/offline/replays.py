@@ -11,8 +11,8 @@ import numpy.typing as npt
 from paceline.errors import InvalidValue, UnknownName
 from paceline.offline.best import Rates, allowed
 from paceline.offline.logged import Logged, LoggedArm, if_named
-from paceline.problems.resources import UNNAMED, by_resource
-from paceline.reports.tables import Table, frame
+from paceline.problems.resources import by_resource
+from paceline.reports.tables import Table, frame, of_resources
 from paceline.simulation.totals import Totals
 from paceline.statistics import Estimate, three_digits
 
@@ -180,15 +180,15 @@ class Replay(Mapping[Key, Replayed]):
         """One line per policy and budget, with 95 % intervals."""
         headings = (
             "policy",
-            *self._headings("budget", "{} budget"),
+            *of_resources("budget", self.resources),
             "rounds",
             "rows used",
             "reward per round",
             "best mix",
             "best arm",
-            *self._headings("spent per round", "{} per round"),
+            *of_resources("spent per round", self.resources),
             "sat out",
-            *self._headings("min headroom", "min {} headroom"),
+            *of_resources("min headroom", self.resources),
         )
         rows = [
             (
@@ -209,14 +209,11 @@ class Replay(Mapping[Key, Replayed]):
 
     def arm_table(self) -> Table:
         """One line per arm, with 95 % intervals."""
-        headings = ("arm", "rows", "reward per pull", *self._headings("cost per pull", "{} per pull"))
+        headings = ("arm", "rows", "reward per pull", *of_resources("cost per pull", self.resources))
         rows = [
             (name, f"{arm.rows:,}", str(arm.reward), *map(str, arm.costs.values())) for name, arm in self.arms.items()
         ]
         return Table(headings, tuple(rows))
-
-    def _headings(self, unnamed: str, named: str) -> list[str]:
-        return [unnamed] if self.resources == (UNNAMED,) else [named.format(name) for name in self.resources]
 
     def records(self) -> list[dict[str, str | float]]:
         """One record per policy and budget: the numbers of the table without rounding, and the pulls of each arm."""

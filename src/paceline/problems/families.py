@@ -100,7 +100,9 @@ RECIPES: dict[str, Recipe | SeveralRecipe] = {
     ),
     "correlated": Recipe("Beta, reward and cost of a pull drawn together", coupled=True),
     "resources": SeveralRecipe("several resources of which one or more bind; Beta, of 0 or 1, and mixed in turn"),
-    "resources-tight": SeveralRecipe("several resources that all bind, so that the best mix is as large as it can be", "all"),
+    "resources-tight": SeveralRecipe(
+        "several resources that all bind, so that the best mix is as large as it can be", "all"
+    ),
     "resources-slack": SeveralRecipe("several resources of which just one binds", "one"),
     "resources-correlated": SeveralRecipe("several resources, reward and costs of a pull drawn together", coupled=True),
     "refilling": SeveralRecipe(
@@ -168,9 +170,7 @@ class SeveralDraft:
         members = np.hstack([arms, slacks, null])[:, : count + 1]
         inverse = np.linalg.inv(members)
         amounts, responses = inverse @ np.append(self.rates, 1.0), inverse[:, :count]
-        falls = np.divide(
-            amounts[:, None], responses, out=np.full_like(responses, np.inf), where=responses > ROUNDING
-        )
+        falls = np.divide(amounts[:, None], responses, out=np.full_like(responses, np.inf), where=responses > ROUNDING)
         return np.asarray(falls.min(axis=0))
 
 
@@ -266,7 +266,7 @@ def check_options(
         check_for_one_resource(kind, recipe, budget, concentration, resources)
         count = 1
     if case is not None and (isinstance(case, bool) or case not in recipe.cases):
-        allowed = " or ".join(map(str, recipe.cases))
+        allowed = " or ".join(map(str, sorted(set(recipe.cases))))
         raise InvalidValue(f"case of kind {kind!r} must be {allowed}, got {case!r}")
     return Options(
         check_given(arms, lambda value: checks.whole("arms", value, 2)),
@@ -362,9 +362,7 @@ def distributions(means: Floats, binary: bool, concentration: float) -> list[Dis
     return found
 
 
-def draw_around_base(
-    recipe: SeveralRecipe, generator: np.random.Generator, options: Options
-) -> SeveralDraft | None:
+def draw_around_base(recipe: SeveralRecipe, generator: np.random.Generator, options: Options) -> SeveralDraft | None:
     """One draw of a problem whose best base is known beforehand; None where there are too few arms for the base.
 
     Which arms are in the base, which resources bind (one fewer than the base has members) and the weights x of the
@@ -378,18 +376,17 @@ def draw_around_base(
     case = WITH_NULL if generator.integers(4) == 0 else ARMS_ALONE
     law, case = options.law or law, options.case or case
     count = options.resources
-    binding = int(generator.integers(*{"some": (1, count), "all": (count, count), "one": (1, 1)}[recipe.binding], endpoint=True))
+    fewest, most = {"some": (1, count), "all": (count, count), "one": (1, 1)}[recipe.binding]
+    binding = int(generator.integers(fewest, most, endpoint=True))
     in_base = binding + (case == ARMS_ALONE)
-    fewest, most = recipe.arms
-    arms = int(generator.integers(max(fewest, in_base + 1), max(most, in_base + 1), endpoint=True))
+    fewest, most = (max(end, in_base + 1) for end in recipe.arms)
+    arms = int(generator.integers(fewest, most, endpoint=True))
     arms = arms if options.arms is None else options.arms
     if arms <= in_base:
         return None
     base, bound = generator.permutation(arms)[:in_base], generator.permutation(count)[:binding]
     slack = np.delete(np.arange(count), bound)
-    costs = generator.uniform(0.05, 0.95, (arms, count))
-    refilling = np.flatnonzero(generator.random(arms) < recipe.refilling)
-    costs[refilling, generator.integers(count, size=refilling.size)] = -generator.uniform(0.05, 0.6, refilling.size)
+    costs = draw_costs(recipe, generator, arms, count)
     rates = generator.dirichlet(np.full(binding + 1, 2.0))[:in_base] @ costs[base]
     rates[slack] += generator.uniform(0.05, 0.3, slack.size)
     level = generator.uniform(0.05, 0.4) if case == ARMS_ALONE else 0.0
@@ -400,6 +397,15 @@ def draw_around_base(
     rewards = np.maximum(plane - shortfalls, recipe.rewards[0])
     concentration = concentration if options.concentration is None else options.concentration
     return SeveralDraft(rewards, costs, rates, plane - rewards, base, bound, law, concentration)
+
+
+def draw_costs(recipe: SeveralRecipe, generator: np.random.Generator, arms: int, resources: int) -> Floats:
+    """(K, D): mean costs; where arms refill, some of them have one below 0."""
+    costs = generator.uniform(0.05, 0.95, (arms, resources))
+    refilling = np.flatnonzero(generator.random(arms) < recipe.refilling)
+    refills = generator.uniform(0.05, 0.6, refilling.size)
+    costs[refilling, generator.integers(resources, size=refilling.size)] = -refills
+    return costs
 
 
 def is_clear(recipe: SeveralRecipe, draft: SeveralDraft) -> bool:

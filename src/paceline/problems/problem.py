@@ -351,13 +351,13 @@ def check_max_costs(
 ) -> tuple[tuple[float, ...], ...]:
     """The largest cost of each arm, for each resource: 1 unless given; no arm may be able to cost more."""
     found = []
-    for side, (thing, entries) in zip(
+    for side, (thing, listed) in zip(
         sides, by_resource("max_costs", given, names, otherwise=None).values(), strict=True
     ):
-        if entries is None:
+        if listed is None:
             found.append(tuple(1.0 if extremes(cost)[0] >= 0.0 else max(extremes(cost)[1], 0.0) for cost in side))
             continue
-        entries = checks.entries(thing, entries)
+        entries = checks.entries(thing, listed)
         if len(entries) != len(side):
             raise InvalidValue(f"{thing} must have one entry per arm, got {len(entries)} for {len(side)} arms")
         for arm, (cost, most) in enumerate(zip(side, entries, strict=True)):

@@ -28,8 +28,8 @@ def limit(problem: Problem, rounds: int) -> float:
 
     KL_i is the least divergence, of reward and costs together, from arm i to an arm that would be worth pulling (means
     mu', rho' with  mu' - lambda*.rho' >= y*):  an arm must be pulled log T / KL_i times to rule that out. Base arms are
-    pulled all the time and cost nothing extra. The divergences of all costs add up, as if they were drawn independently.
-    A stock without income is spread over the rounds (`Problem.optimum_over`).
+    pulled all the time and cost nothing extra. The divergences of all costs add up, as if they were independent. A
+    stock without income is spread over the rounds (`Problem.optimum_over`).
 
     This is a yardstick, not a theorem for this problem: it is the argument of Lai and Robbins (1985) carried over,
     and no instance-dependent lower bound is known for bandits with anytime knapsacks. It is asymptotic: at small T a
@@ -166,16 +166,17 @@ class SuakBound:
     ``total``              the sum: a bound on the expected regret
 
     Of the lemmas: ``classification_pulls`` 96 L / delta_i^2 for each arm, ``classification_skips`` 104 L / (c
-    delta_i) + 1 for each arm more expensive than c (0 for the others), ``guard_skips`` 3 pi^2 / delta_min^2, ``unspent`` 41 L
-    / delta_min^2, ``base_pulls`` 432 ((delta_i + 1) / delta_i)^2 L / (delta_min Delta_min,i^2) for each arm, in
-    suboptimal bases, and ``omega`` the range of omega(t), from 2 delta_min / 9 to delta_min / (2 + delta_min - c).
+    delta_i) + 1 for each arm more expensive than c (0 for the others), ``guard_skips`` 3 pi^2 / delta_min^2,
+    ``unspent`` 41 L / delta_min^2, ``base_pulls`` 432 ((delta_i + 1) / delta_i)^2 L / (delta_min Delta_min,i^2) for
+    each arm, in suboptimal bases, and ``omega`` the range of omega(t), from 2 delta_min / 9 to
+    delta_min / (2 + delta_min - c).
 
     The bound on the money unspent is for problems that use their budget; where the best arm is affordable (price 0)
     money is left over, and costs nothing.
 
     delta_i = |rho_i - c|, and Delta_min,i is the least loss of a base with arm i that is not the optimal one. A base
-    has one arm that costs at most c, or a more expensive and a cheaper one (or the null arm). Where a delta or Delta is 0 the
-    bound is infinite: the theorem assumes otherwise.
+    has one arm that costs at most c, or a more expensive and a cheaper one (or the null arm). Where a delta or Delta
+    is 0 the bound is infinite: the theorem assumes otherwise.
     """
 
     suboptimal_bases: float

@@ -18,6 +18,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFo
 from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.problems.problem import Problem
+from paceline.problems.resources import UNNAMED
 from paceline.reports.tables import of_resources
 from paceline.statistics import FLOOR, log_means, three_digits
 
@@ -77,10 +78,13 @@ def has_stock(problem: Problem, resource: str) -> bool:
 
 
 def title_of(problem: Problem, quantity: str, resource: str) -> str:
-    """The title of a panel."""
+    """The title of a panel; with the name of a resource it has to be shorter."""
+    plain = QUANTITIES[quantity][0]
     if resource == WHOLE:
-        return QUANTITIES[quantity][0]
-    plain = "Headroom per round" if quantity == "slack" and has_stock(problem, resource) else QUANTITIES[quantity][0]
+        return plain
+    if quantity == "slack":
+        named = plain if problem.resources == (UNNAMED,) else "Rate minus average cost"
+        plain = "Headroom per round" if has_stock(problem, resource) else named
     return of_resources(plain, problem.resources)[problem.resources.index(resource)]
 
 

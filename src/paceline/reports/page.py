@@ -40,7 +40,7 @@ table { border-collapse: separate; border-spacing: 0; font-size: .9rem; font-var
   overflow-wrap: normal; }
 th, td { padding: .35rem .75rem; border-bottom: 1px solid var(--rule); text-align: right; vertical-align: top;
   white-space: nowrap; }
-thead th { border-bottom: 2px solid var(--rule); vertical-align: bottom; }
+thead th { border-bottom: 2px solid var(--rule); vertical-align: bottom; white-space: normal; }
 th:first-child, td:first-child, .words th, .words td { text-align: left; }
 .words td, .words th { white-space: normal; }
 tbody th { position: sticky; left: 0; background: var(--paper) padding-box; font-weight: 600; }
@@ -62,7 +62,7 @@ summary:hover { background: var(--tint); }
 summary strong { margin-right: .75rem; }
 @media (max-width: 40rem) { header, main, footer { padding-left: .9rem; padding-right: .9rem; }
   h1 { font-size: 1.5rem; } th, td { padding: .35rem .5rem; } table { width: max-content; }
-  .words table { width: auto; } tbody th { max-width: 9.5rem; white-space: normal; }
+  .words table { width: auto; } tbody th { max-width: 9.5rem; white-space: normal; overflow-wrap: break-word; }
   details { padding: 0 .6rem; } summary { margin: 0 -.6rem; padding: .5rem .6rem; } }
 @media print { :root { color-scheme: light; --ink: #000; --soft: #444; --paper: #fff; --tint: #fff; --rule: #bbb;
     --link: #000; --alarm: #b00020; --alarm-paper: #fff; }

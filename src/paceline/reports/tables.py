@@ -95,20 +95,30 @@ def of_resources(thing: str, resources: Sequence[str], link: str = ", ") -> tupl
 
 
 def write_budget(problem: Problem, form: str) -> str:
-    """What comes in per round, by resource if they have names, and the stock at the start if there is one.
+    """What comes in per round, by resource if they have names, with the stock at the start and the cap if there are.
 
     >>> write_budget(Problem.beta([0.5], {"money": [0.2], "calls": [1.0]}, {"money": 0.1, "calls": 0.5}), ".3f")
     'money 0.100, calls 0.500'
     >>> write_budget(Problem.beta([0.5], [0.2], 0.0, start=30.0), "g")
-    '0 + 30 at the start'
+    '0 (start 30)'
     """
-    amounts = (
-        f"{rate:{form}}" + (f" + {stock:g} at the start" if stock else "")
-        for rate, stock in zip(problem.rates, problem.stocks, strict=True)
-    )
-    if problem.resources == (UNNAMED,):
-        return next(amounts)
-    return ", ".join(f"{resource} {amount}" for resource, amount in zip(problem.resources, amounts, strict=True))
+    parts = []
+    for name, rate, stock, cap in zip(problem.resources, problem.rates, problem.stocks, problem.caps, strict=True):
+        more = [f"start {stock:g}"] * (stock > 0.0) + [f"cap {cap:g}"] * (cap < np.inf)
+        amount = f"{rate:{form}}" + (f" ({', '.join(more)})" if more else "")
+        parts.append(amount if problem.resources == (UNNAMED,) else f"{name} {amount}")
+    return ", ".join(parts)
+
+
+def spending_headings(resources: Sequence[str]) -> tuple[str, ...]:
+    """Headings for what was spent per round, of each resource, and then for the smallest headroom of each.
+
+    >>> spending_headings(["money", "energy"])
+    ('money per round', 'energy per round', 'min money left', 'min energy left')
+    """
+    if tuple(resources) == (UNNAMED,):
+        return ("spent per round", "min headroom")
+    return (*(f"{name} per round" for name in resources), *(f"min {name} left" for name in resources))
 
 
 def results_table(runs: "Mapping[str, Run]") -> Table:
@@ -121,8 +131,7 @@ def results_table(runs: "Mapping[str, Run]") -> Table:
         "regret",
         "skips",
         "idle",
-        *of_resources("spent per round", resources),
-        *of_resources("min headroom", resources),
+        *spending_headings(resources),
     )
     rows = []
     for label, run in runs.items():

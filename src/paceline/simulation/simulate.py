@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.game import prepare
 from paceline.errors import InvalidValue
+from paceline.game import prepare
 from paceline.policies import PoliciesLike, label_policies
 from paceline.policies.policy import Policy, Setting
 from paceline.problems.problem import Problem
