@@ -1,30 +1,52 @@
-"""Start of a process: the help text, and the first simulated round with compiled code from the disk cache."""
+"""Start of a process: the help text; the first round or decision with compiled code from the disk, and without."""
 
+import os
 import subprocess
 import sys
+from tempfile import TemporaryDirectory
 
 from benchmarks.turns import fastest, line
 
 FIRST_ROUND = "import paceline as pl; pl.simulate(pl.paper.three_arms(), 'suak', rounds=1, trials=1)"
+FIRST_DECISION = "import paceline as pl; pl.Bandit(['a', 'b', 'c'], 0.5).ask()"
+TARGETS = {
+    "paceline --help": "under 0.4 s",
+    "first simulated round, second process": "under 1.5 s",
+    "first decision, nothing compiled yet": "under 3 s",
+    "rounds of reproduce, nothing compiled yet": "under 9 s",
+}
 
 
-def python(*arguments: str) -> None:
-    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+def python(*arguments: str, **settings: str) -> None:
+    environment = {**os.environ, **settings}
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True, env=environment)
+
+
+def cold(*arguments: str) -> None:
+    """With an empty cache of compiled code."""
+    with TemporaryDirectory() as folder:
+        python(*arguments, NUMBA_CACHE_DIR=folder)
+
+
+def cold_reproduce() -> None:
+    """All but the figures: the compiler, then one round of each policy."""
+    code = "from paceline.compile import compile_ahead; from paceline.paper.reproduce import POLICIES, reproduce; "
+    cold("-c", code + "compile_ahead(list(POLICIES.values()), ['simulation']); reproduce(1, 1, 1)")
 
 
 def main() -> None:
     python("-c", FIRST_ROUND)  # fills the cache
-    seconds = fastest(
-        {
-            "python alone": lambda: python("-c", "pass"),
-            "paceline --help": lambda: python("-m", "paceline", "--help"),
-            "first simulated round, second process": lambda: python("-c", FIRST_ROUND),
-        },
-        turns=5,
-    )
-    targets = {"paceline --help": "under 0.4 s", "first simulated round, second process": "under 1.5 s"}
-    for name, spent in seconds.items():
-        line(name, f"{spent:.2f} s", targets.get(name, ""))
+    contestants = {
+        "python alone": lambda: python("-c", "pass"),
+        "paceline --help": lambda: python("-m", "paceline", "--help"),
+        "first simulated round, second process": lambda: python("-c", FIRST_ROUND),
+    }
+    without_code = {
+        "first decision, nothing compiled yet": lambda: cold("-c", FIRST_DECISION),
+        "rounds of reproduce, nothing compiled yet": cold_reproduce,
+    }
+    for name, spent in (fastest(contestants, turns=5) | fastest(without_code, turns=2)).items():
+        line(name, f"{spent:.2f} s", TARGETS.get(name, ""))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Policies over families of problems: geometric means, paired intervals, wins and losses, files, figures."""
 
+import json
 import math
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,7 +9,7 @@ import pytest
 
 import paceline as pl
 from paceline import statistics
-from paceline.experiments.arena import Arena, compare
+from paceline.experiments.arena import FORMAT, Arena, compare
 from paceline.experiments.scores import final_regret, standard_errors_above
 from paceline.simulation.results import Run
 from paceline.simulation.totals import NOTHING, Totals
@@ -310,8 +311,8 @@ def test_files_that_are_no_arena_are_refused(arena, tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(pl.UnreadableFile, match="damaged or foreign"):
             Arena.load(path)
-    np.savez(path, head=np.array('{"format": 2}'))
-    with pytest.raises(pl.UnreadableFile, match="has format 2; this version reads up to 1"):
+    np.savez(path, head=np.array(json.dumps({"format": FORMAT + 1})))
+    with pytest.raises(pl.UnreadableFile, match=f"has format {FORMAT + 1}; this version reads {FORMAT}"):
         Arena.load(path)
 
 

@@ -160,7 +160,7 @@ def test_another_problem_of_the_same_name(run, capsys):
     assert "problems only in the first: three-arms, budget=0.4; three-arms, budget=0.5" in out
     assert all(
         "problem" in entry.differs_in
-        for entry in compare_studies(*map(study_in, (run(), run(problem=changed)))).compared
+        for entry in compare_studies(*map(read_study, (run(), run(problem=changed)))).compared
     )
 
 

@@ -210,9 +210,9 @@ def test_tables_that_describe_no_problem(name):
 
 @pytest.mark.parametrize("kind", ["gamma", 3, None, ["beta"]])
 def test_kind_of_an_arm_that_does_not_exist(kind):
-    kinds = "constant, bernoulli, beta, empirical, scaled, shifted"
-    assert ", ".join(KINDS).startswith(kinds)
-    with refuses(UnknownName, f"kind of costs[0] must be one of {", ".join(KINDS)}, got", repr(kind)):
+    kinds = ", ".join(KINDS)
+    assert kinds.startswith("constant, bernoulli, beta, empirical, scaled, shifted")
+    with refuses(UnknownName, f"kind of costs[0] must be one of {kinds}, got", repr(kind)):
         Problem.from_dict({**GOOD, "costs": [{"kind": kind, "mean": 0.5}]})
 
 

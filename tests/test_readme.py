@@ -1,6 +1,7 @@
 """What the README shows is what happens."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,14 @@ def test_ci_calls_the_test_command_of_the_readme() -> None:
     (commands,) = blocks("console")
     _, test_command = commands.strip().splitlines()
     assert test_command in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
+def test_ci_runs_what_the_test_command_leaves_out() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        options = tomllib.load(file)["tool"]["pytest"]["ini_options"]
+    lanes = [marker.partition(":")[0] for marker in options["markers"]]
+    assert options["addopts"][-2:] == ["-m", " and ".join(f"not {lane}" for lane in lanes)]
+    assert f'pytest -m "{" or ".join(lanes)}"' in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
 
 
 def test_table_of_policies_lists_every_policy() -> None:

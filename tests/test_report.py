@@ -20,6 +20,7 @@ from scipy.optimize import linprog
 import paceline as pl
 from paceline.cli import main
 from paceline.experiments import report
+from paceline.experiments.folder import FORMAT
 from paceline.experiments.reading import read_study
 from paceline.experiments.report import write_report
 from paceline.experiments.sweeps import policy_axes, problem_axes, problem_sweep
@@ -572,7 +573,7 @@ def no_kernels(folder: Path) -> None:
 
 
 def only_a_format(folder: Path) -> None:
-    (folder / "manifest.json").write_text('{"format": 1}', encoding="utf-8")
+    (folder / "manifest.json").write_text(json.dumps({"format": FORMAT}), encoding="utf-8")
 
 
 def no_json(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """The page of a report in a real browser: nothing is cut, nothing is fetched, everything can be read."""
 
+import os
 import re
 
 import browser
@@ -8,12 +9,19 @@ import pytest
 import paceline as pl
 from paceline.experiments.report import write_report
 
-if browser.BROWSER is None:
-    pytest.skip(
-        f"NO BROWSER: none of {', '.join(browser.BROWSERS)} is on the PATH, so nobody looks at the page of a report; "
-        "`apt-get install chromium` brings one",
-        allow_module_level=True,
-    )
+pytestmark = pytest.mark.browser
+NO_BROWSER = (
+    f"NO BROWSER: none of {', '.join(browser.BROWSERS)} is on the PATH, so nobody looks at the page of a report; "
+    "`apt-get install chromium` brings one"
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def a_browser():
+    """A developer may do without; where everything is to be checked, a missing browser is an error."""
+    if browser.BROWSER is None:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(NO_BROWSER)
+
 
 LONG = "a policy with <b>bold</b> & a very long label, without_a_single_place_to_break_it_anywhere_at_all"
 TABLES = {

@@ -60,7 +60,7 @@ def test_headroom_is_start_and_income_without_what_was_lost_and_spent(results):
 
 
 def test_unknown_quantity_by_resource_is_refused(results):
-    with pytest.raises(pl.InvalidValue, match="quantity by resource must be one of spent, .*, got 'regret'"):
+    with pytest.raises(pl.InvalidValue, match=r"quantity by resource must be one of spent, .*, got 'regret'"):
         results["uniform"].by_resource("regret")
 
 

@@ -263,7 +263,7 @@ def torn_manifest(folder: Path) -> None:
 
 def bare_manifest(folder: Path) -> None:
     folder.mkdir()
-    (folder / "manifest.json").write_text('{"format": 1}', encoding="utf-8")
+    (folder / "manifest.json").write_text(json.dumps({"format": study_folder.FORMAT}), encoding="utf-8")
 
 
 def foreign_folder(folder: Path) -> None:
@@ -287,7 +287,7 @@ FOLDERS = {
     other_experiment: ("out must hold results of this experiment", "differ in problems, policies, rounds"),
     unfinished_other: ("out must hold results of this experiment", "differ in problems, policies, rounds"),
     other_kernels: ("out was begun with other code (kernels 0000000000000000", "must be finished with it"),
-    other_format: ("manifest.json has format 99", "reads 1"),
+    other_format: ("manifest.json has format 99", f"reads {study_folder.FORMAT}"),
     torn_manifest: ("manifest.json must be the manifest of a run; it is damaged or foreign",),
     foreign_folder: ("out must be empty or hold a run of this experiment", "got 'thesis.tex'"),
     file_in_its_place: ("out must be a folder to write to",),

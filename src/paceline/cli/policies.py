@@ -23,5 +23,6 @@ def run(options: argparse.Namespace) -> None:
         return
     for name, policy in POLICIES.items():
         parameters = repr(policy()).partition("(")[2].rstrip(")")
-        first_line = (inspect.getdoc(policy) or "").splitlines()[0] + (" One resource only." if policy.resources else "")
-        print(f"{name:<12} {parameters or 'no parameters'}\n{'':<12} {first_line}")
+        first_line = (inspect.getdoc(policy) or "").splitlines()[0]
+        limits = " One resource only." if policy.resources == 1 else ""
+        print(f"{name:<12} {parameters or 'no parameters'}\n{'':<12} {first_line}{limits}")

@@ -23,7 +23,7 @@ from paceline.problems.problem import Problem
 from paceline.problems.theory import limit
 from paceline.reports.tables import Table
 from paceline.simulation.progress import progress_bar
-from paceline.simulation.results import Results
+from paceline.simulation.results import Results, list_names
 from paceline.simulation.simulate import check_executor, checkpoint_rounds, play_trials
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Arena:
     results: tuple[Results, ...]  # one per problem, with the same labels, rounds and trials
 
     def __repr__(self) -> str:
-        return f"<Arena {self.title!r}: {', '.join(self.labels)}; {self.size}>"
+        return f"<Arena {self.title!r}: {list_names(self.labels)}; {self.size}>"
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()

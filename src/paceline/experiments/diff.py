@@ -12,7 +12,7 @@ from paceline.experiments.reading import every_result
 from paceline.experiments.study import Study
 from paceline.experiments.summary import signed
 from paceline.reports.tables import Table, mean_and_error
-from paceline.simulation.results import Results, Run
+from paceline.simulation.results import Results, Run, list_names
 from paceline.simulation.totals import Totals, subset
 from paceline.statistics import Estimate, mean_difference, three_digits
 
@@ -187,20 +187,10 @@ def one_sided(first: Study, second: Study) -> Iterator[str]:
         }
         for kind, names in own.items():
             if names:
-                yield f"{kind} only in the {word}: {list_names(names)}"
+                yield f"{kind} only in the {word}: {list_names(names, 8, '; ')}"
         trials = study.experiment["trials"], other.experiment["trials"]
         if trials[0] > trials[1]:
             yield f"trials only in the {word}: {trials[1] + 1} to {trials[0]}"
-
-
-def list_names(names: list[str], most: int = 8) -> str:
-    """Names, but not more than a reader wants to see.
-
-    >>> list_names(["a", "b"]), list_names(["a", "b", "c"], most=2)
-    ('a; b', 'a; b and 1 more')
-    """
-    more = len(names) - most
-    return "; ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def paragraphs(found: Difference) -> Iterator[str]:

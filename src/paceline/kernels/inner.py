@@ -113,7 +113,7 @@ class LoopDispatcher(CPUDispatcher):  # type: ignore[misc]
 
 @contextmanager
 def collector_resting() -> Iterator[None]:
-    """Without collecting garbage: a compiler makes millions of objects that live, and looking at them took a tenth."""
+    """Without collecting garbage: a compiler makes millions of objects that live, and looking at them takes time."""
     was_on = gc.isenabled()
     gc.disable()
     try:

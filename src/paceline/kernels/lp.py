@@ -21,8 +21,7 @@ which unrolls the loops over resources and then vectorises those over arms.
 """
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt

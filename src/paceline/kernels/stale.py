@@ -20,7 +20,6 @@ NAME = (
 # An index or a piece of code as numba names them: module.NAME-line.version.nbi and module.NAME-line.version.1.nbc, with
 # an ending of its own while it is being written.
 FILE = re.compile(rf"\w+\.{NAME}-\d+\.py\w+(?:\.nbi|\.\d+\.nbc)(?:\.tmp\.\w+)?")
-FIRST_FILES = re.compile(r"(?:engine|packed)\.\w+_[0-9a-f]{16}-\d+\.py\w+(?:\.nbi|\.\d+\.nbc)")  # of version 0.1.0
 
 
 def remove_stale(folder: Path, fresh: str) -> int:
@@ -48,10 +47,8 @@ def is_stale(file: str, fresh: str) -> bool:
     True
     """
     found, new = FILE.fullmatch(file), re.fullmatch(NAME, fresh)
-    if new is None:
+    if new is None or found is None:
         return False
-    if found is None:
-        return FIRST_FILES.fullmatch(file) is not None
     if found["package"] != new["package"]:
         return True
     return (found["template"], found["policy"]) == (new["template"], new["policy"]) and found["files"] != new["files"]

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any
 
@@ -76,7 +76,7 @@ class Config:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        given = asdict(self.policy)  # type: ignore[call-overload]  # every policy is a dataclass
+        given: dict[str, Any] = asdict(self.policy) if is_dataclass(self.policy) else {}
         parameters = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
         settings = {name: getattr(self, name) for name in ("max_reward", "seed", "rounds", "remember")}
         return {

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import os
+from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from paceline.live.decision import PendingPull
 from paceline.live.journal import sync_folder
 from paceline.live.ledger import Ledger
 from paceline.policies.policy import Policy
+from paceline.policies.python_policy import Session
 
 FORMAT = 2
 PULL = ("slot", "reason", "tag", "reserved", "charged", "reward", "costs", "deadline", "expired")
@@ -48,6 +50,7 @@ def describe_ledger(ledger: Ledger) -> dict[str, Any]:
         "clock": fields_of(storage.clock[0]),
         "record": fields_of(storage.record[0]),
         "memory": {name: array.tolist() for name, array in storage.memory._asdict().items()},
+        "session": dump_session(arm_set.params),
         "amounts": {name: getattr(arm_set.books, name).tolist() for name in AMOUNTS},
         "shown": {name: getattr(arm_set.full, name).tolist() for name in SHOWN},
         "open": [
@@ -81,12 +84,19 @@ def restore_ledger(body: dict[str, Any], policy: Policy | None = None) -> Ledger
         ledger.pending[entry["id"]] = restore_pull(entry)
         arm_set.full.pending[entry["slot"]] += 1
     arm_set.field()
+    if isinstance(arm_set.params, Session):
+        arm_set.params.restore(b64decode(body["session"]))
     ledger.rounds = body["rounds"]
     ledger.renew_most_rounds()
     ledger.deadlines = sorted((e["deadline"], e["id"]) for e in body["open"] if e["deadline"] is not None)
     ledger.expired_pulls.update(dict.fromkeys(body["expired_pulls"]))
     ledger.settled.update((number, (reward, tuple(costs))) for number, reward, costs in body["settled"])
     return ledger
+
+
+def dump_session(params: Any) -> str | None:
+    """What a policy in plain Python has learned; a compiled one keeps all of it in its memory and record."""
+    return b64encode(params.dump()).decode() if isinstance(params, Session) else None
 
 
 def restore_pull(entry: dict[str, Any]) -> PendingPull:

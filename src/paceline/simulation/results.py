@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -144,6 +144,16 @@ def write_size(totals: Totals, rounds: Ints) -> str:
     return f"{trials} trial{'' if trials == 1 else 's'} of {rounds[-1]:,} rounds"
 
 
+def list_names(names: Sequence[str], most: int = 6, link: str = ", ") -> str:
+    """Names, but not more than a reader wants to see.
+
+    >>> list_names(["a", "b"]), list_names(["a", "b", "c"], most=2)
+    ('a, b', 'a, b and 1 more')
+    """
+    more = len(names) - most
+    return link.join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Results(Mapping[str, Run]):
     """The runs of a simulation by label.
@@ -166,7 +176,7 @@ class Results(Mapping[str, Run]):
         size = write_size(next(iter(self.runs.values())).totals, self.rounds)
         resources = self.problem.resources
         several = "" if resources == (UNNAMED,) else f", resources {', '.join(resources)}"
-        return f"<Results: {', '.join(self.runs)}; {size}, {self.problem.arms} arms{several}, seed {self.seed}>"
+        return f"<Results: {list_names(list(self.runs))}; {size}, {self.problem.arms} arms{several}, seed {self.seed}>"
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
