@@ -10,7 +10,7 @@ from benchmarks.turns import fastest, line
 from paceline.experiments import runner as study
 from paceline.experiments.executors import Engine, dask_executor, engine_for
 from paceline.experiments.experiment import Experiment, Task
-from paceline.experiments.folder import opened
+from paceline.experiments.folder import open_folder
 from paceline.experiments.tasks import run_task
 from paceline.simulation.progress import Progress
 from paceline.simulation.simulate import cores
@@ -44,7 +44,7 @@ def seconds(engine: Engine, rounds: int, tasks: int, work: Work = run_task) -> f
     what = experiment(rounds, tasks)
     study.run_task = work  # type: ignore[attr-defined]
     try:
-        with TemporaryDirectory() as out, opened(out, what) as folder:
+        with TemporaryDirectory() as out, open_folder(out, what) as folder:
             start = time.perf_counter()
             study.drive(engine, what.tasks(), folder, Progress())
             return time.perf_counter() - start

@@ -28,7 +28,7 @@ print(json.dumps([event.data["dispatcher"].py_func.__name__ for event in started
 """
 SIMULATED = "import paceline as pl; pl.simulate(pl.paper.three_arms(), {0!r}, rounds=10, trials=1)"
 LIVE = "import paceline as pl; b = pl.Bandit(['a', 'b'], 0.5, {0!r}); d = b.ask(); d.arm and b.tell(d.id, 0.5, 0.5)"
-AHEAD = "from paceline.compile import compile_ahead; from paceline.policies import make_policy; compile_ahead([make_policy({0!r})])"
+AHEAD = "from paceline import compile as c, policies; c.compile_ahead([policies.make_policy({0!r})])"
 
 # A policy that only this process knows; then the same with helpers.
 MINE_IN_MAIN = """

@@ -23,8 +23,8 @@ from .policies.one_phase import OnePhase as OnePhase
 from .policies.optimistic import OptimisticPacer as OptimisticPacer
 from .policies.oracle import Oracle as Oracle
 from .policies.policy import Policy as Policy
-from .policies.python_policy import PythonPolicy as PythonPolicy
 from .policies.primal_dual import PrimalDual as PrimalDual
+from .policies.python_policy import PythonPolicy as PythonPolicy
 from .policies.suak import SUAK as SUAK
 from .policies.thompson import ThompsonPacer as ThompsonPacer
 from .policies.ucb_simplex import UCBSimplex as UCBSimplex

@@ -64,6 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Compare, draw, report."""
+    from paceline.cli.compile import on_screen
+    from paceline.compile import compile_ahead
     from paceline.experiments.arena import check_scale, compare
     from paceline.experiments.comparison import write_report
     from paceline.problems import families as problems
@@ -80,6 +82,8 @@ def run(options: argparse.Namespace) -> None:
     scale = {name: getattr(options, name) for name in ("problems", "rounds", "trials", "seed")}
     check_scale(**scale)
     options.out.mkdir(parents=True, exist_ok=True)
+    everyone = [policy for policies in chosen.values() for policy in policies.values()]
+    compile_ahead(everyone, ["simulation"], on_screen, list(counts.values()))
     arenas = []
     for kind in kinds:
         print(f"{kind}: {problems.KINDS[kind]}", file=sys.stderr)

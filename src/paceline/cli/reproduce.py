@@ -34,11 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run, draw, report."""
+    from paceline.cli.compile import on_screen
+    from paceline.compile import compile_ahead
     from paceline.paper import reproduce
     from paceline.paper.claims import times_less
 
     reproduce.check_scale(options.rounds, options.trials, options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
+    compile_ahead(list(reproduce.POLICIES.values()), ["simulation"], on_screen)
     done = []
     for figure in (options.figure,) if options.figure else (1, 2):
         print(f"Figure {figure}: {reproduce.EXPERIMENTS[figure].title}", file=sys.stderr)

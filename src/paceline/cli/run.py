@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Read, say, do."""
+    from paceline.cli.compile import on_screen
     from paceline.experiments.experiment import Experiment
     from paceline.experiments.folder import check_folder
     from paceline.experiments.messages import plan
@@ -39,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
     experiment = Experiment.read(options.experiment)
     out = options.out or options.experiment.with_suffix("")
     check_folder(out, experiment)
-    print(plan(experiment, out, options.workers), file=sys.stderr)
+    print(plan(experiment, out, options.workers, on_screen), file=sys.stderr)
     if options.dry_run:
         return
     study = run_experiment(

@@ -1,9 +1,11 @@
 """What a run is about to do, in words."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from paceline.compile import compile_ahead
 from paceline.experiments.experiment import Experiment
 from paceline.experiments.folder import MANIFEST, PARTS
 from paceline.machine import cores
@@ -12,8 +14,8 @@ from paceline.simulation.simulate import compile_first, run_trial
 TRIED_ROUNDS = 20_000
 
 
-def plan(experiment: Experiment, out: Path, workers: int | None) -> str:
-    """Tasks, rounds and the time they will take here."""
+def plan(experiment: Experiment, out: Path, workers: int | None, say: Callable[[str], None] | None = None) -> str:
+    """Tasks, rounds and the time they will take here. To measure that it compiles; ``say`` is told if it must."""
     tasks = experiment.tasks()
     done = [task for task in tasks if (out / PARTS / f"{task.name}.parquet").exists()]
     finished = (out / MANIFEST).exists() and not (out / PARTS).exists()
@@ -24,6 +26,9 @@ def plan(experiment: Experiment, out: Path, workers: int | None) -> str:
         f"{len(tasks)} tasks, {experiment.all_rounds:,} rounds in all; {left:,} rounds to do",
     ]
     if left:
+        policies = [spec.policy for spec in experiment.policies.values()]
+        counts = [len(spec.problem.resources) for spec in experiment.problems]
+        compile_ahead(policies, ["simulation"], say, counts)
         seconds = left * seconds_per_round(experiment) / (workers or cores())
         lines.append(f"estimated time: {span(seconds)} on {workers or cores()} workers like this machine's")
     return "\n".join(lines)

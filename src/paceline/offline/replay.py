@@ -10,6 +10,7 @@ import numpy as np
 from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.game import prepare
+from paceline.machine import cores
 from paceline.offline.best import Rates, allowed
 from paceline.offline.data import LogLike, read_log_table
 from paceline.offline.logged import Logged, if_named
@@ -18,7 +19,7 @@ from paceline.offline.replays import Replay, Replayed, key_of, rounds_of
 from paceline.policies import PoliciesLike, label_policies
 from paceline.policies.policy import Policy, Setting
 from paceline.problems.resources import by_resource
-from paceline.simulation.simulate import collect, cores
+from paceline.simulation.simulate import collect
 from paceline.simulation.totals import Totals, new_totals, note, stack_trials
 
 Budget = float | Mapping[str, float]

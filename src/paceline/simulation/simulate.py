@@ -1,6 +1,5 @@
 """Policies x trials on an executor. Results depend on the seed alone."""
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.game import prepare
+from paceline.machine import cores
 from paceline.policies import PoliciesLike, label_policies
 from paceline.policies.policy import Policy, Setting
 from paceline.problems.problem import Problem
@@ -189,11 +189,6 @@ def on_threads(work: Work, bar: Progress) -> dict[str, list[Totals]]:
         except BaseException:
             stop.set()
             raise
-
-
-def cores() -> int:
-    """How many cores this process may use, where the system tells; else how many there are."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def on_executor(work: Work, executor: Executor, bar: Progress) -> dict[str, list[Totals]]:
