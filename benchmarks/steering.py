@@ -11,7 +11,7 @@ from paceline.errors import InvalidValue
 from paceline.kernels.jit import kernel
 from paceline.kernels.lp import solve_program
 from paceline.kernels.random import decision_uniform
-from paceline.kernels.state import Decision, State
+from paceline.kernels.state import Decision, State, program_in, steering_in
 from paceline.policies import thompson
 from paceline.policies.one_phase import remaining_rate
 from paceline.policies.policy import Setting
@@ -32,7 +32,8 @@ class Params(NamedTuple):
 @kernel
 def solve_and_draw(params: Params, state: State, rates: Any) -> Decision:
     """Solve the program for drawn means at some rates; pull a member of the base with its amount as the chance."""
-    scratch, program, clock = state.scratch, state.scratch.program, state.clock
+    scratch, clock = state.scratch, state.clock
+    program = program_in(scratch, state.resources)
     draw_scores(params, state)
     solve_program(scratch.rewards, scratch.costs, rates, program, state.resources)
     u = decision_uniform(clock.seed, clock.stream, clock.t)
@@ -51,7 +52,7 @@ def choose_at_rate(params: Params, state: State) -> Decision:
 
 def choose_at_remaining_rate(params: Params, state: State) -> Decision:
     """Draw from the solution at what may be spent per round from now on."""
-    rates = state.scratch.steering.needed
+    rates = steering_in(state.scratch, state.resources).needed
     for d in range(len(state.resources)):
         rates[d] = remaining_rate(state, params.horizon, d)
     return solve_and_draw(params, state, rates)
@@ -61,7 +62,7 @@ def commit_prices(_: Params, state: State, decision: Decision) -> None:
     """Keep the prices for the next draws; of a round that the guard refused beforehand there are none."""
     if decision.reason == DRAWN:
         for d in range(len(state.resources)):
-            state.memory.prices[d] = state.scratch.program.prices[d]
+            state.memory.prices[d] = program_in(state.scratch, state.resources).prices[d]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,18 +6,21 @@ import bookkeeper
 import elsewhere
 import numpy as np
 import pytest
-from bookkeeper import POLICIES, live, state_of
+from bookkeeper import FOR_SEVERAL, POLICIES, SEVERAL, live, state_of
 
-from paceline import Bandit, InvalidValue, OnePhase, PacelineError, Uniform, UnreadableFile
+from paceline import Bandit, InvalidValue, OnePhase, PacelineError, PythonPolicy, Uniform, UnreadableFile
 from paceline.live import snapshot
 
-every_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+ONE = {"budget": 0.3, "max_cost": {"a": 0.2, "b": 1.0, "c": 0.5}}
+LIVES = {
+    **{name: (policy, ONE) for name, policy in POLICIES.items()},
+    **{f"{name}, two resources": (policy, SEVERAL) for name, policy in FOR_SEVERAL.items()},
+}
+every_life = pytest.mark.parametrize(("policy", "resources"), LIVES.values(), ids=LIVES)
 
 
-def experienced(policy="thompson", steps=300, **settings):
-    bandit = Bandit(
-        ["a", "b", "c"], 0.3, policy, {"a": 0.2, "b": 1.0, "c": 0.5}, seed=2**64 - 1, remember=20, **settings
-    )
+def experienced(policy="thompson", resources=ONE, steps=300, **settings):
+    bandit = Bandit(["a", "b", "c"], policy=policy, seed=2**64 - 1, remember=20, **resources, **settings)
     live(bandit, steps)
     return bandit
 
@@ -29,9 +32,9 @@ def saved(tmp_path):
     return path
 
 
-@every_policy
-def test_a_loaded_bandit_is_the_same_and_decides_alike(tmp_path, policy):
-    bandit = experienced(policy)
+@every_life
+def test_a_loaded_bandit_is_the_same_and_decides_alike(tmp_path, policy, resources):
+    bandit = experienced(policy, resources)
     bandit.save(tmp_path / "bandit.json")
     loaded = Bandit.load(tmp_path / "bandit.json")
     assert json.dumps(state_of(loaded)) == json.dumps(state_of(bandit))
@@ -42,9 +45,9 @@ def test_a_loaded_bandit_is_the_same_and_decides_alike(tmp_path, policy):
     assert state_of(loaded) == state_of(bandit)
 
 
-@every_policy
-def test_saving_changes_nothing(tmp_path, policy):
-    saves, plain = experienced(policy), experienced(policy)
+@every_life
+def test_saving_changes_nothing(tmp_path, policy, resources):
+    saves, plain = experienced(policy, resources), experienced(policy, resources)
     for _ in range(20):
         saves.save(tmp_path / "bandit.json")
         assert live(saves, 5) == live(plain, 5)
@@ -62,7 +65,7 @@ for path in sys.argv[1:]:
 
 
 def test_another_process_goes_on_alike(tmp_path):
-    bandits = {tmp_path / name: experienced(policy) for name, policy in POLICIES.items()}
+    bandits = {tmp_path / name: experienced(*life) for name, life in LIVES.items()}
     for path, bandit in bandits.items():
         bandit.save(path)
     printed = elsewhere.run(GO_ON, *bandits)
@@ -108,6 +111,33 @@ class Mine(Uniform):
     """Not one of paceline's."""
 
     name = "mine"
+
+
+class Cheapest(PythonPolicy):
+    """In plain Python, and with a memory of its own."""
+
+    def reset(self, setting):
+        self.cost = [0.0] * setting.arms
+
+    def choose(self, state):
+        return self.cost.index(min(self.cost))
+
+    def learn(self, state, arm, reward, cost):
+        self.cost[arm] += float(cost.sum())
+
+
+@pytest.mark.parametrize("resources", [ONE, SEVERAL], ids=["one resource", "two resources"])
+def test_a_policy_in_plain_python_is_saved_with_all_that_it_has_learned(tmp_path, resources):
+    bandit = experienced(Cheapest(), resources, journal=tmp_path / "journal")
+    bandit.save(tmp_path / "bandit.json")
+    loaded = Bandit.load(tmp_path / "bandit.json", policy=Cheapest())
+    assert state_of(loaded) == state_of(bandit)
+    bandit.close()
+    reopened = Bandit.open(tmp_path / "journal", policy=Cheapest())
+    costs = [each._ledger.arm_set.params.policy.cost for each in (bandit, loaded, reopened)]
+    assert costs[0] == costs[1] == costs[2]
+    assert live(reopened, 100, seed=1) == live(loaded, 100, seed=1)
+    reopened.close()
 
 
 def test_a_policy_of_ones_own_must_be_given_again(tmp_path):

@@ -12,7 +12,7 @@ import bookkeeper
 import elsewhere
 import numpy as np
 import pytest
-from bookkeeper import POLICIES, abandon, live, state_of, steps
+from bookkeeper import FOR_SEVERAL, POLICIES, SEVERAL, abandon, live, state_of, steps
 
 from paceline import Bandit, InvalidValue, JournalFailed, JournalInUse, OnePhase, PacelineError, UnreadableFile
 from paceline.live import snapshot as snapshots
@@ -61,12 +61,18 @@ def opened_state(path, **options):
 # The same bandit.
 
 
-@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+LIVES = {
+    **{name: {"policy": policy} for name, policy in POLICIES.items()},
+    **{f"{name}, two resources": {"policy": policy, **SEVERAL} for name, policy in FOR_SEVERAL.items()},
+}
+
+
+@pytest.mark.parametrize("settings", LIVES.values(), ids=LIVES)
 @pytest.mark.parametrize("snapshot_every", [None, 25])
-def test_a_reopened_bandit_is_the_same_and_decides_alike(tmp_path, policy, snapshot_every):
+def test_a_reopened_bandit_is_the_same_and_decides_alike(tmp_path, settings, snapshot_every):
     bandit, plain = (
-        begin_journal(tmp_path / "journal", policy=policy, snapshot_every=snapshot_every),
-        Bandit(**SETTINGS, policy=policy),
+        begin_journal(tmp_path / "journal", **settings, snapshot_every=snapshot_every),
+        Bandit(**{**SETTINGS, **settings}),
     )
     for seed in range(3):
         assert live(bandit, 100, seed) == live(plain, 100, seed)
@@ -96,6 +102,31 @@ def test_fsync_syncs_every_event(tmp_path, monkeypatch):
     assert len(synced) == lines
     begin_journal(tmp_path / "lazy").close()
     assert len(synced) == lines
+
+
+def test_without_fdatasync_the_whole_file_is_synced(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.delattr(os, "fdatasync")
+    monkeypatch.setattr(os, "fsync", synced.append)
+    with begin_journal(tmp_path / "synced", fsync=True) as bandit:
+        live(bandit, 10)
+        lines = bandit._journal.end.lines
+    assert len(synced) == lines + 1  # and the folder, once
+
+
+def test_a_system_that_cannot_lock_files_keeps_no_journal(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    message = (
+        r"\Ajournal must be on a system that can lock files \(save and load do without\), got .*journal on [^\n]*\Z"
+    )
+    for begin in (begin_journal, Bandit.open):
+        (tmp_path / "journal").touch()
+        with pytest.raises(InvalidValue, match=message):
+            begin(tmp_path / "journal")
+        assert (tmp_path / "journal").read_bytes() == b""
+    monkeypatch.delattr(os, "O_DIRECTORY")  # nor can such a system sync a folder
+    Bandit(**SETTINGS).save(tmp_path / "bandit.json")
+    Bandit.load(tmp_path / "bandit.json")
 
 
 def test_old_news_is_not_written(tmp_path):
@@ -437,6 +468,7 @@ def test_the_lines_are_as_documented(journal):
     texts = [line[9:-1].decode() for line in summarise_runs(journal)]
     assert journal.read_bytes() == chained(*texts)
     title, version, settings = json.loads(texts[0])
+    assert max(map(len, texts[1:])) < 60
     assert (title, version, settings["arms"]) == ("paceline journal", 2, SETTINGS["arms"])
 
 
@@ -483,7 +515,21 @@ def test_another_format_is_refused(journal, version):
 
 
 @pytest.mark.parametrize(
-    "event", ['["dance", 3]', '["tell", 999, 0.5, 0.1]', '["ask", 7, 1, 7]', '["credit", -1.0]', "3"]
+    "event",
+    [
+        '["dance", 3]',
+        '["tell", 999, 0.5, 0.1]',
+        '["tell", 1, 0.5]',
+        '["ask", 7, 1, 7]',
+        '["ask", 0, 1, 7]',
+        '["credit", -1, 1.0]',
+        '["credit", 0, -1.0]',
+        '["credit", 0]',
+        '["credit", 0, 1.0, 1.0]',
+        '["add", "d"]',
+        '["add", "d", 0.5, 0.5]',
+        "3",
+    ],
 )
 def test_an_event_that_makes_no_sense_is_refused_with_its_line(journal, event):
     texts = [line[9:-1].decode() for line in summarise_runs(journal)]

@@ -343,3 +343,169 @@ def test_a_bad_setting_does_not_keep_the_journal(tmp_path):
     with pytest.raises(InvalidValue, match="snapshot_every must be"):
         Bandit.open(tmp_path / "journal", snapshot_every=0)
     Bandit.open(tmp_path / "journal").close()
+
+
+# Several resources.
+
+TWO = {"budget": {"money": 0.5, "calls": 1.0}, "max_cost": {"money": {"a": 0.2, "b": 1.0}, "calls": 2.0}}
+BAD_RESOURCES = [
+    ({"budget": {}}, "budget must name at least one resource, got none"),
+    ({"budget": {"": 0.5}}, "the name of a resource in budget must be a text that is not empty, got ''"),
+    ({"budget": {3: 0.5}}, "the name of a resource in budget must be a text that is not empty, got 3"),
+    ({"budget": {"money": -0.1, "calls": 1.0}}, "budget of 'money' must be in [0, "),
+    ({"budget": {"money": "0.5", "calls": 1.0}}, "budget of 'money' must be a number, got '0.5'"),
+    ({"budget": [0.5, 1.0]}, "budget must be a number, got [0.5, 1.0]"),
+    ({"max_cost": {"money": 1.0}}, "max_cost must have an entry for every resource, got none for 'calls'"),
+    ({"max_cost": {"money": 1.0, "calls": [1.0, 1.0]}}, "max_cost of 'calls' must be a number, got [1.0, 1.0]"),
+    (
+        {"max_cost": {"money": {"a": 1.0}, "calls": 1.0}},
+        "max_cost of 'money' must have one entry for every arm, got no entry for 'b'",
+    ),
+    (
+        {"max_cost": {"money": {"a": 1.0, "b": -1.0}, "calls": 1.0}},
+        "max_cost of 'money' of b must be in [0, ",
+    ),
+    (
+        {"budget": {"money": 0.5, "calls": 0}, "max_cost": {"money": 1, "calls": 0}},
+        "the largest max_cost or the budget of 'calls' must be above 0, got 0 for both",
+    ),
+    ({"scale": 5.0}, "scale must be given by resource, such as {'money': ...}, got 5.0"),
+    (
+        {"scale": {"calls": 1.5}},
+        "scale of 'calls' must be at least the largest max_cost, the budget and max_refill, 2, got 1.5",
+    ),
+    ({"scale": {"calls": 2.0}, "max_refill": {"calls": 3.0}}, "scale of 'calls' must be at least"),
+    ({"start": 3.0}, "start must be given by resource, such as {'money': ...}, got 3.0"),
+    ({"start": {"calls": -1.0}}, "start of 'calls' must be in [0, "),
+    ({"start": {"calls": 1e12}}, "income of 'calls' in all must stay below"),
+    ({"cap": {"calls": math.inf}}, "cap of 'calls' must be in [0, "),
+    ({"cap": {"calls": 1.5}}, "cap of 'calls' must cover the largest cost of every arm, 2 rounded up to a unit of"),
+    ({"cap": {"calls": 4.0}, "start": {"calls": 5.0}}, "cap of 'calls' must hold the start stock, 5, got 4.0"),
+    ({"max_refill": {"calls": -1.0}}, "max_refill of 'calls' must be in [0, "),
+    (
+        {"budget": {"money": 0.5, "calls": 0.0}, "start": {"calls": 5.0}},
+        "rounds must say how long the start stock of 'calls' has to last without income, got none",
+    ),
+    ({"rounds": 0}, "rounds must be a whole number from 1 to"),
+    ({"rounds": 10.0}, "rounds must be a whole number from 1 to"),
+    ({"policy": "suak"}, "suak works with one resource only, got 2"),
+    ({"policy": "ucb-simplex"}, "ucb-simplex works with one resource only, got 2"),
+]
+BAD_STOCKS = [
+    ({"start": 3.0, "budget": 0.0}, "rounds must say how long the start stock has to last without income, got none"),
+    ({"start": {"money": 3.0}}, "start must be given for the resources cost, got one for 'money'"),
+    ({"cap": 0.5}, "cap must cover the largest cost of every arm, 1 rounded up to a unit of 2.3e-10, got 0.5"),
+    ({"cap": 0.3, "max_cost": 0.3, "budget": 0.1}, "cap must cover the largest cost of every arm, 0.3 rounded up to"),
+    ({"cap": 2, "start": 3}, "cap must hold the start stock, 3, got 2"),
+    ({"max_refill": True}, "max_refill must be a number, got True"),
+]
+
+
+@shown
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [*(({**TWO, **setting}, message) for setting, message in BAD_RESOURCES), *BAD_STOCKS],
+    ids=[repr(setting)[:60] for setting, _ in (*BAD_RESOURCES, *BAD_STOCKS)],
+)
+def test_resources_that_are_refused(tmp_path, journalled, setting, message):
+    journal = tmp_path / "journal" if journalled else None
+    with pytest.raises((InvalidValue, UnknownName), match=rf"\A{re.escape(message)}[^\n]*\Z"):
+        Bandit(**{"arms": ["a", "b"], "budget": 0.5, "journal": journal, **setting})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("setting", ["max_cost", "scale", "start", "cap", "max_refill"])
+def test_a_resource_that_no_budget_names(setting):
+    given = {**TWO, setting: {"money": 5.0, "calls": 5.0, "time": 5.0}}
+    rule = f"{setting} must be given for the resources money, calls, got one for 'time'"
+    with pytest.raises(UnknownName, match=rf"\A{rule}\Z"):
+        Bandit(["a", "b"], **given)
+
+
+@pytest.fixture(params=["alone", "journalled"])
+def with_two(request, tmp_path):
+    """One decision that waits, one of which a cost is known, and one that is settled."""
+    journal = tmp_path / "journal" if request.param == "journalled" else None
+    bandit = Bandit(["a", "b"], policy="uniform", cap={"calls": 50.0}, scale={"calls": 60.0}, journal=journal, **TWO)
+    bandit.credit({"money": 20.0, "calls": 20.0})
+    assert all(bandit.ask().arm for _ in range(3))
+    bandit.tell(2, cost={"calls": 0.5})
+    bandit.tell(3, 0.5, {"money": 0.1, "calls": 0.5})
+    yield bandit
+    bandit.close()
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("cost", [0.4, "money", [0.1, 0.2], True])
+def test_costs_without_names(with_two, number, cost):
+    with refused(with_two, InvalidValue, f"cost must be given by resource, such as {{'money': ...}}, got {cost!r}"):
+        with_two.tell(number, 0.5, cost)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("cost", [{"time": 0.1}, {"time": 0.1, "money": 0.1}, {"money": 0.1, "calls": 0.1, "time": 0}])
+def test_costs_of_a_resource_that_is_not_there(with_two, number, cost):
+    with refused(with_two, UnknownName, "cost must be given for the resources money, calls, got one for 'time'"):
+        with_two.tell(number, 0.5, cost)
+
+
+@pytest.mark.parametrize("value", [*NOT_NUMBERS, *NOT_FINITE, 3.0, -0.1], ids=repr)
+def test_a_bad_cost_beside_a_good_one(with_two, value):
+    arm = with_two.pending[1]
+    with refused(with_two, InvalidValue, f"cost of 'calls' of decision 1 ({arm}) must be"):
+        with_two.tell(1, 0.5, {"money": 0.1, "calls": value})
+    with refused(with_two, InvalidValue, f"cost of 'calls' of decision 1 ({arm}) must be"):
+        with_two.tell(1, cost={"calls": value})
+
+
+def test_no_cost_by_name_and_no_reward(with_two):
+    for cost in ({}, {"money": None}, None):
+        with refused(with_two, InvalidValue, "tell must be given a reward, a cost or both, got neither for decision 1"):
+            with_two.tell(1, cost=cost)
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_another_cost_of_one_resource(with_two, number):
+    with refused(with_two, Conflict, f"decision {number} must keep its cost of 'calls' 0.5, got 0.75"):
+        with_two.tell(number, cost={"money": 0.1, "calls": 0.75})
+
+
+def test_an_outcome_by_name_after_a_cancel(with_two):
+    with_two.cancel(1)
+    rule = "decision 1 was cancelled; it must not be told an outcome, got (0.5, {'money': 0.1, 'calls': None})"
+    with refused(with_two, Conflict, rule):
+        with_two.tell(1, 0.5, {"money": 0.1})
+
+
+@pytest.mark.parametrize(
+    ("amount", "error", "message"),
+    [
+        (5.0, InvalidValue, "credit must be given by resource, such as {'money': ...}, got 5.0"),
+        ({}, InvalidValue, "credit must be a number for some resource, got none"),
+        ({"money": None}, InvalidValue, "credit must be a number for some resource, got none"),
+        ({"time": 1.0}, UnknownName, "credit must be given for the resources money, calls, got one for 'time'"),
+        ({"money": 1.0, "calls": 0.0}, InvalidValue, "credit of 'calls' must be a finite number above 0, got 0.0"),
+        ({"money": 1.0, "calls": "1"}, InvalidValue, "credit of 'calls' must be a number, got '1'"),
+        ({"money": 1.0, "calls": 1e15}, InvalidValue, "income of 'calls' in all must stay below"),
+    ],
+)
+def test_credits_by_resource_that_are_refused(with_two, amount, error, message):
+    with refused(with_two, error, message):
+        with_two.credit(amount)
+
+
+@pytest.mark.parametrize(
+    ("max_cost", "error", "message"),
+    [
+        ({"time": 1.0}, UnknownName, "max_cost must be given for the resources money, calls, got one for 'time'"),
+        (None, InvalidValue, "max_cost of 'money' must have an entry for every arm, got none for 'c'"),
+        ({"calls": 1.0}, InvalidValue, "max_cost of 'money' must have an entry for every arm, got none for 'c'"),
+        ({"money": 1.5}, InvalidValue, "max_cost of 'money' of c must be at most the scale of costs, 1 (set scale="),
+        ({"money": 1.0, "calls": -1.0}, InvalidValue, "max_cost of 'calls' of c must be a finite number of at least 0"),
+        ({"money": 1.0, "calls": 55.0}, InvalidValue, "max_cost of 'calls' of c must be at most the cap, 50, got 55"),
+        (55.0, InvalidValue, "max_cost of 'money' of c must be at most the scale of costs, 1 (set scale="),
+    ],
+)
+def test_a_new_arm_by_resource_that_is_refused(with_two, max_cost, error, message):
+    with refused(with_two, error, message):
+        with_two.add("c", max_cost)

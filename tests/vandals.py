@@ -73,12 +73,12 @@ def write_everywhere(state: Any, value: float) -> None:
             arms.cost_squares[arm, d] = value
             arms.cost_mean[arm, d] = value
             state.scratch.costs[d, arm] = value
-    for values in (state.scratch.program.amounts, state.scratch.program.prices, state.scratch.program.column):
-        for row in range(values.size):
-            values[row] = value
-    for members in (state.scratch.program.basis, state.scratch.program.last, state.scratch.program.shortlist):
-        for row in range(members.size):
-            members[row] = number
+        state.scratch.shares[arm] = value
+    for row in range(state.scratch.block.shape[0]):
+        for column in range(state.scratch.block.shape[1]):
+            state.scratch.block[row, column] = value
+    for row in range(state.scratch.members.size):
+        state.scratch.members[row] = number
 
 
 def choose(params: Where, state: Any) -> Decision:

@@ -63,8 +63,9 @@ class Scratch(NamedTuple):
 
     rewards: Floats  # (K,)
     costs: Floats  # (D, K)
-    program: Program
-    steering: Steering
+    shares: Floats  # (K,), of the arms of a base
+    members: Ints  # room for a program, see `program_in`
+    block: Floats
 
 
 class State(NamedTuple):
@@ -126,14 +127,26 @@ def book_rows(storage: Storage) -> Any:
 def state_rows(storage: Storage) -> Any:
     """The fields of `State` after clock and record: views of the blocks."""
     m, c, n, k = storage.measures, storage.counts, storage.numbers, storage.costs
-    rows = len(storage.resources) + 1
-    f, members = storage.program, storage.members
-    base, last, shortlist = members[:rows], members[rows : 2 * rows], members[2 * rows :]
-    program = Program(base, last, f[:rows], f[rows], f[rows + 1], f[rows + 2], shortlist)
     arms = Estimates(c[1], n[0], n[1], n[2], n[3], k[1], k[2], k[3])
-    steering = Steering(f[rows + 3, : rows - 1], f[rows + 4, : rows - 1], f[rows + 5], n[5])
-    scratch = Scratch(n[4], storage.scratch, program, steering)
+    scratch = Scratch(n[4], storage.scratch, n[5], storage.members, storage.program)
     return (storage.resources, m[2], m[3], m[4], m[5], k[0], arms, c[2], storage.context, storage.memory, scratch)
+
+
+@kernel
+def program_in(scratch: Scratch, resources: tuple[int, ...]) -> Program:
+    """Room for a linear program: views of the scratch, made where they are used. Few policies use them, and every array
+    of a state takes the compiler its time.
+    """
+    rows, members, block = len(resources) + 1, scratch.members, scratch.block
+    base, last, shortlist = members[:rows], members[rows : 2 * rows], members[2 * rows :]
+    return Program(base, last, block[:rows], block[rows], block[rows + 1], block[rows + 2], shortlist)
+
+
+@kernel
+def steering_in(scratch: Scratch, resources: tuple[int, ...]) -> Steering:
+    """Room for steering by such a program."""
+    rows, block = len(resources) + 1, scratch.block
+    return Steering(block[rows + 3, : rows - 1], block[rows + 4, : rows - 1], block[rows + 5], scratch.shares)
 
 
 def books_in(storage: Storage) -> Books:

@@ -151,8 +151,8 @@ def open_books(config: Config) -> Storage:
         books.unit[d] = currency.unit
         books.rate[d], books.rate_part[d] = currency.income_per_round(resource.budget)
         books.start[d] = currency.income(resource.start)
+        books.cap[d] = resource.cap_units
         if resource.cap is not None:
-            books.cap[d] = min(currency.income(resource.cap), int(books.cap[d]))
             state.cap[d] = resource.cap / resource.scale
         if resource.start > 0.0 == rate and config.rounds is not None:
             books.tally.rounds = config.rounds

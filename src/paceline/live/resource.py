@@ -9,6 +9,7 @@ import numpy as np
 
 from paceline import checks
 from paceline.errors import InvalidValue
+from paceline.kernels.budget import UNLIMITED
 from paceline.live.currency import Currency
 from paceline.problems.resources import UNNAMED, by_resource, resource_names
 
@@ -46,6 +47,13 @@ class Resource:
         """The smallest possible cost of a pull: 0, or below where a pull may bring something back."""
         return -self.max_refill or 0.0
 
+    @cached_property
+    def cap_units(self) -> int:
+        """The cap in units, rounded down; one beyond what can be counted is none."""
+        if self.cap is None or self.cap * self.currency.units >= UNLIMITED:
+            return UNLIMITED
+        return self.currency.income(self.cap)
+
     def max_cost_of(self, arm: str) -> float:
         """The largest cost of an arm, as far as it was said beforehand."""
         if not isinstance(self.max_cost, dict):
@@ -69,7 +77,7 @@ class Resource:
 
     def can_hold(self, cost: float) -> bool:
         """Whether there can ever be enough in stock; both sides are rounded as the guard rounds them."""
-        return self.cap is None or self.currency.charge(cost) <= self.currency.income(self.cap)
+        return self.currency.charge(cost) <= self.cap_units
 
     def in_units(self, cost: float) -> str:
         """A cost for a message in which rounding may matter."""
@@ -135,9 +143,8 @@ def make_resource(name: str, arms: Sequence[str], given: dict[str, Labelled]) ->
     start = checks.real(*given["start"], 0, LARGEST_AMOUNT)
     Currency(scale).check_total(label("income", name), 0, start)
     thing, cap = given["cap"]
-    resource = Resource(
-        name, budget, max_cost, max_refill, scale, start, None if cap is None else checks.real(thing, cap, 0)
-    )
+    cap = None if cap is None else checks.real(thing, cap, 0, LARGEST_AMOUNT)
+    resource = Resource(name, budget, max_cost, max_refill, scale, start, cap)
     if not resource.can_hold(largest):
         raise InvalidValue(
             f"{thing} must cover the largest cost of every arm, {resource.in_units(largest)}, got {cap!r}"

@@ -11,7 +11,7 @@ from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
 from paceline.kernels.lp import solve_program
 from paceline.kernels.random import decision_uniform
-from paceline.kernels.state import Decision, State
+from paceline.kernels.state import Decision, State, program_in, steering_in
 from paceline.policies.policy import Policy, Setting, learn_nothing
 
 FIRST_PULL, MIX = 1, 2
@@ -59,7 +59,7 @@ def draw_from_mix(params: Params, state: State, resources: tuple[int, ...]) -> D
         if expensive == cheap or u < weight:
             return Decision(expensive, MIX, cheap)
         return Decision(cheap, MIX, expensive)
-    rates, program = scratch.steering.needed, scratch.program
+    rates, program = steering_in(scratch, resources).needed, program_in(scratch, resources)
     for d in range(len(resources)):
         rates[d] = remaining_rate(state, params.horizon, d)
     solve_program(scratch.rewards, scratch.costs, rates, program, resources)

@@ -11,7 +11,7 @@ from paceline import checks
 from paceline.kernels.estimates import first_unpulled, variance
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
-from paceline.kernels.state import Decision, State
+from paceline.kernels.state import Decision, State, program_in
 from paceline.policies.pacing import REASONS, base_price, pace
 from paceline.policies.policy import Policy, Setting, learn_nothing
 from paceline.policies.steering import BaseMemory, commit_base, no_base, solve_scratch, steer_base
@@ -66,7 +66,8 @@ def fill_means(state: State) -> None:
 @kernel
 def most_promising_of_several(params: Params, state: State) -> None:
     """`most_promising` for several resources, at the prices of the program that was solved last."""
-    arms, prices, scratch = state.arms, state.scratch.program.prices, state.scratch
+    arms, scratch = state.arms, state.scratch
+    prices = program_in(scratch, state.resources).prices
     log_t = math.log(state.clock.t)
     for i in range(arms.pulls.size):
         pulls = arms.pulls[i]

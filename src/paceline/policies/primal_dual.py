@@ -10,7 +10,7 @@ from paceline.kernels.estimates import lower, upper
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
 from paceline.kernels.lp import solve_program
-from paceline.kernels.state import Decision, State
+from paceline.kernels.state import Decision, State, program_in
 from paceline.policies.one_phase import Params, WithHorizon, draw_from_mix, optimistic_program
 
 ROUND_ROBIN = 1
@@ -42,7 +42,7 @@ def value_in_scratch(state: State, resources: tuple[int, ...]) -> float:
     """The value at rate c of the program in the scratch arrays."""
     rewards = state.scratch.rewards
     if len(resources) > 1:
-        program = state.scratch.program
+        program = program_in(state.scratch, resources)
         solve_program(rewards, state.scratch.costs, state.rate, program, resources)
         value = program.prices[len(resources)]
         for d in range(len(resources)):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from paceline.kernels.estimates import Estimates
 from paceline.kernels.jit import kernel
 from paceline.kernels.lp import solve_program, worth
-from paceline.kernels.state import Decision, State
+from paceline.kernels.state import Decision, State, program_in, steering_in
 from paceline.kernels.steering import apply_credit, largest_in_base, needed_headroom, steer
 from paceline.policies.pacing import PACED, SINGLE, STAND_IN, affords, fit_stock
 
@@ -32,14 +32,15 @@ class BaseMemory(NamedTuple):
 def solve_scratch(state: State, in_base: npt.NDArray[np.bool_], rates: Floats) -> None:
     """Solve the program in the scratch arrays; arms that were in the last base are tried first."""
     scratch = state.scratch
-    last, listed = scratch.program.last, 0
+    program = program_in(scratch, state.resources)
+    last, listed = program.last, 0
     for r in range(last.size):
         last[r] = in_base.size
     for arm in range(in_base.size):
         if in_base[arm] and listed < last.size:
             last[listed] = arm
             listed += 1
-    solve_program(scratch.rewards, scratch.costs, rates, scratch.program, state.resources)
+    solve_program(scratch.rewards, scratch.costs, rates, program, state.resources)
 
 
 @kernel
@@ -49,8 +50,8 @@ def steer_base(state: State, known: Estimates, credit: Floats, in_base: npt.NDAr
     ``known`` is where the variances of costs come from. Where the headroom does not cover the arm that is due, the best
     of the arms that it covers stands in, if it is worth its costs at the prices of the base.
     """
-    scratch, steering, resources = state.scratch, state.scratch.steering, state.resources
-    program = scratch.program
+    scratch, resources = state.scratch, state.resources
+    program, steering = program_in(scratch, resources), steering_in(scratch, resources)
     solve_scratch(state, in_base, state.rate)
     needed_headroom(program, scratch.costs, state.rate, state.largest, known, state.clock.t, steering.needed, resources)
     for d in range(len(resources)):
@@ -71,10 +72,10 @@ def remember_base(state: State, decision: Decision, resources: tuple[int, ...]) 
     """Book the shares of a round that has begun, and keep the base and its prices for the next one."""
     if len(resources) == 1 or not SINGLE <= decision.reason <= STAND_IN:
         return
-    memory, program = state.memory, state.scratch.program
+    memory, program = state.memory, program_in(state.scratch, resources)
     arms = memory.in_base.size
     if decision.reason != STAND_IN:
-        apply_credit(memory.credit, state.scratch.steering.shares, program.basis, decision.arm)
+        apply_credit(memory.credit, state.scratch.shares, program.basis, decision.arm)
     for arm in range(arms):
         memory.in_base[arm] = False
     for r in range(program.basis.size):
