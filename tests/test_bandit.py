@@ -318,6 +318,33 @@ def test_what_others_learn_during_a_pause_is_kept(policy):
     assert state_of(paused) == state_of(playing)
 
 
+@every_policy
+def test_with_arms_out_of_play_it_decides_as_without_them(policy):
+    max_cost = {"x": 0.3, "a": 0.2, "y": 1.0, "b": 1.0, "c": 0.5, "z": 0.1}
+    more = Bandit(list(max_cost), 0.4, policy, max_cost, seed=SEED)
+    fewer = Bandit(["a", "b", "c"], 0.4, policy, {arm: max_cost[arm] for arm in "abc"}, seed=SEED)
+    for arm in "xyz":
+        more.pause(arm)
+    for _ in range(600):
+        decision = fewer.ask()
+        assert more.ask() == decision
+        for number in [decision.id - 3, decision.id - 1]:
+            if number in fewer.pending and number % 7:
+                most = max_cost[fewer.pending[number]]  # expensive arms are better: it takes two to make a base
+                outcome = bookkeeper.reward_of(number) * most, (0.8 + bookkeeper.cost_of(number)) * most
+                fewer.tell(number, *outcome)
+                more.tell(number, *outcome)
+    estimates = more.estimates()
+    assert {arm: estimates[arm] for arm in "abc"} == fewer.estimates()
+    assert state_of(more)["record"] == state_of(fewer)["record"]
+    assert all(known.tolist() == other.tolist() for known, other in zip(memory_of(more), memory_of(fewer), strict=True))
+
+
+def memory_of(bandit):
+    """What the policy remembers of the arms in play."""
+    return bandit._ledger.arm_set.playing.memory
+
+
 def test_news_of_a_retired_arm_is_taken_in():
     bandit = Bandit(["a", "b"], 1.0, "uniform")
     decision = bandit.ask()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import bookkeeper
 import pytest
-from bookkeeper import FOR_SEVERAL, KNOWN, NEWS, POLICIES, abandon, in_order, refused, state_of
+from bookkeeper import KNOWN, NEWS, POLICIES, abandon, in_order, refused, state_of
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -460,14 +460,14 @@ class Life(RuleBasedStateMachine):
 
 LIVES = [
     *((name, ONE) for name in POLICIES),
-    *((name, TWO) for name in FOR_SEVERAL),
-    ("thompson", NAMED),
+    ("uniform", NAMED),
+    *((name, TWO) for name in ("thompson", "primal-dual", "uniform")),  # with a commit, a record, and nothing to learn
 ]
 
 
-@pytest.mark.parametrize(("policy", "names"), LIVES, ids=[f"{name}, {len(names)}" for name, names in LIVES])
+@pytest.mark.parametrize(("policy", "names"), LIVES, ids=[f"{name}, {names}" for name, names in LIVES])
 def test_the_books_agree_through_every_life(policy, names):
     run_state_machine_as_test(
         partial(Life, POLICIES[policy], names),
-        settings=settings(max_examples=60, stateful_step_count=50, suppress_health_check=list(HealthCheck)),
+        settings=settings(max_examples=40, stateful_step_count=50, suppress_health_check=list(HealthCheck)),
     )

@@ -46,9 +46,9 @@ def number(pattern: str, text: str) -> float:
     return float(found.replace(",", ""))
 
 
-def test_there_are_five() -> None:
+def test_there_are_six() -> None:
     names = [story.stem for story in STORIES]
-    assert names == ["ad_pacing", "clinical_trial", "hiv_incentives", "inventory", "satellite"]
+    assert names == ["ad_pacing", "clinical_trial", "hiv_incentives", "inventory", "llm_gateway", "satellite"]
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
@@ -118,6 +118,23 @@ def test_satellite(printed: Printed) -> None:
     assert min(float(n.replace(",", "")) for n in re.findall(r"lowest battery ([\d,-]+) joules", text)) >= 0
     assert "15 bytes after line" in text
     assert "decisions from there are those of a mission without a restart" in text
+
+
+def test_llm_gateway(printed: Printed) -> None:
+    text, _ = printed.of("llm_gateway")
+    grades, refused = (
+        {name: float(value.replace(",", "")) for name, value in re.findall(pattern, text, re.MULTILINE)}
+        for pattern in (r"^(.+): mean grade ([\d.]+)", r"^(.+): mean grade .* by the provider ([\d,]+)$")
+    )
+    assert list(grades) == ["thompson, both budgets", "uniform, both budgets", "thompson, dollars alone"]
+    assert grades["thompson, both budgets"] > 1.05 * grades["uniform, both budgets"]
+    assert grades["thompson, both budgets"] > 1.5 * grades["thompson, dollars alone"]
+    # With both lines kept the provider never has to say no; with one of them it does.
+    assert refused["thompson, both budgets"] == refused["uniform, both budgets"] == 0
+    assert refused["thompson, dollars alone"] > 1000
+    for spent, line in re.findall(r"([\d.]+) of ([\d.]+) dollars spent", text):
+        assert float(spent) <= float(line)
+    assert min(float(n.replace(",", "")) for n in re.findall(r"least tokens ([\d,-]+)", text)) >= 0
 
 
 def test_hiv_incentives(printed: Printed) -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from paceline.kernels import lp, steering
-from paceline.kernels.estimates import Estimates
 from paceline.kernels.jit import bind, plain, plain_throughout
 
 ROUNDING = 1e-9
@@ -21,10 +20,10 @@ def new_steering(arms, resources):
 
 
 def known(pulls, variances):
-    """Estimates with these variances of costs; the means, which steering does not look at, are 0."""
-    nothing, by_resource = np.zeros(pulls.size), np.zeros(variances.shape)
-    squares = variances * pulls[:, np.newaxis]
-    return Estimates(pulls, nothing, nothing, nothing, nothing, by_resource, squares, by_resource)
+    """Variances with their doubt, as steering wants them."""
+    spread = plain(steering.arm_spread)
+    rows = zip(variances.tolist(), pulls.tolist(), strict=True)
+    return np.array([[spread(value, count) for value in row] for row, count in rows])
 
 
 class Case:

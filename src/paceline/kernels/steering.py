@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paceline.kernels.estimates import Estimates, variance
 from paceline.kernels.jit import kernel
 from paceline.kernels.lp import LEAST_PIVOT, TIE, Program
 
@@ -82,37 +81,31 @@ def fallen_amount(program: Program, resource: int, room: float, row: int) -> flo
 
 
 @kernel
-def arm_spread(known: Estimates, arm: int, resource: int) -> float:
+def arm_spread(variance: float, pulls: int) -> float:
     """The variance of an arm's cost, with a word of doubt for few pulls; the largest there is without any."""
-    pulls = known.pulls[arm]
-    if pulls == 0:
-        return UNKNOWN_SPREAD
-    spread = variance(known.cost_squares[arm, resource], known.cost_mean[arm, resource], pulls)
-    return float(spread + UNKNOWN_SPREAD / pulls)
+    return variance + UNKNOWN_SPREAD / pulls if pulls > 0 else UNKNOWN_SPREAD
 
 
 @kernel
-def cost_spread(program: Program, costs: Floats, known: Estimates, resource: int, room: float) -> float:
+def cost_spread(program: Program, costs: Floats, spreads: Floats, resource: int, room: float) -> float:
     """The variance of a round's cost under the mix to which the fallen rate leads.
 
     That is the mean of the arms' own variances, and the variance between the costs of the members; null costs nothing.
     """
-    arms = known.pulls.size
-    within, mean = 0.0, 0.0
-    for r in range(program.basis.size):
-        member = program.basis[r]
-        if member < arms:
-            weight = fallen_amount(program, resource, room, r)
-            mean += weight * costs[resource, member]
-            within += weight * arm_spread(known, member, resource)
-    between = 0.0
+    arms = spreads.shape[0]
+    within, mean, squares, weights = 0.0, 0.0, 0.0, 0.0
     for r in range(program.basis.size):
         member = program.basis[r]
         if member <= arms:
             weight = fallen_amount(program, resource, room, r)
-            distance = (costs[resource, member] if member < arms else 0.0) - mean
-            between += weight * distance * distance
-    return within + between
+            weights += weight
+            if member < arms:
+                cost = costs[resource, member]
+                mean += weight * cost
+                squares += weight * cost * cost
+                within += weight * spreads[member, resource]
+    # sum of  weight (cost - mean)^2,  multiplied out
+    return within + max(squares + mean * mean * (weights - 2.0), 0.0)
 
 
 @kernel
@@ -153,7 +146,7 @@ def needed_headroom(
     costs: Floats,
     rates: Floats,
     largest: Floats,
-    known: Estimates,
+    spreads: Floats,
     t: int,
     needed: Floats,
     resources: tuple[int, ...],
@@ -168,15 +161,16 @@ def needed_headroom(
     With one resource and base (j, k) that is pacing.py's rule but for the factor: D = c - rho_k, p all on k.
     With the null arm in the base waiting is free, and b is the largest cost of the base's arms.
 
-    ``costs`` (D, K) are those that the base was found for, ``largest`` (K, D) those of single outcomes.
+    ``costs`` (D, K) are those that the base was found for, ``largest`` (K, D) those of single outcomes and ``spreads``
+    (K, D) the variances with their doubt (`arm_spread`).
     """
-    waiting_is_free = has_null(program, known.pulls.size)
+    waiting_is_free = has_null(program, spreads.shape[0])
     for d in range(len(resources)):
         if waiting_is_free:
             needed[d] = largest_in_base(program, largest, d)
         else:
             room = room_to_fall(program, d)
-            spread = cost_spread(program, costs, known, d, room)
+            spread = cost_spread(program, costs, spreads, d, room)
             needed[d] = pull_and_reserve(program, largest, d, room) - rates[d] + BUFFERS * buffer(spread, room, t)
 
 

@@ -43,7 +43,7 @@ def grown_sizes(before: Any, after: Any) -> list[int]:
 def take_arms(memory: Any, axes: Axes, arms: Sequence[int]) -> Any:
     """The memory of some arms alone, copied; compiled code takes for granted that it lies in C order."""
     pairs = zip(memory, axes, strict=True)
-    return type(memory)(*(np.ascontiguousarray(array[entries_of(array, kinds, arms)]) for array, kinds in pairs))
+    return type(memory)(*(np.array(array[entries_of(array, kinds, arms)], order="C") for array, kinds in pairs))
 
 
 def put_arms(memory: Any, axes: Axes, arms: Sequence[int], part: Any) -> None:

@@ -13,8 +13,8 @@ from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import Decision, State, program_in
 from paceline.policies.pacing import REASONS, base_price, pace
-from paceline.policies.policy import Policy, Setting, learn_nothing
-from paceline.policies.steering import BaseMemory, commit_base, no_base, solve_scratch, steer_base
+from paceline.policies.policy import Policy, Setting
+from paceline.policies.steering import BaseMemory, commit_base, learn_base, no_base, solve_scratch, steer_base
 
 FIRST_PULL = len(REASONS)
 
@@ -95,9 +95,9 @@ def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Deci
         expensive, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs[0], state.rate[0])
         return pace(state, expensive, cheap)
     fill_means(state)
-    solve_scratch(state, state.memory.in_base, state.rate)
+    solve_scratch(state, state.rate)
     most_promising_of_several(params, state)
-    return steer_base(state, state.arms, state.memory.credit, state.memory.in_base)
+    return steer_base(state, state.memory.spreads)
 
 
 def choose(params: Params, state: State) -> Decision:
@@ -139,7 +139,7 @@ class OptimisticPacer(Policy):
     reasons = (*REASONS, "first pull of an arm")
     choose = staticmethod(choose)
     commit = staticmethod(commit_base)
-    learn = staticmethod(learn_nothing)
+    learn = staticmethod(learn_base)
 
     def __post_init__(self) -> None:
         checks.real("caution of optimistic", self.caution, 0)

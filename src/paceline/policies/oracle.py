@@ -8,17 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.errors import InvalidValue
-from paceline.kernels.estimates import Estimates
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import Decision, State
 from paceline.policies.pacing import PACED, REASONS
 from paceline.policies.policy import Policy, Setting, learn_nothing
 from paceline.policies.steering import BaseMemory, commit_base, no_base, steer_base
-from paceline.problems.problem import Problem
 
 Floats = npt.NDArray[np.float64]
-
-CERTAIN = 1 << 40  # pulls after which nothing is left to learn
 
 
 class Params(NamedTuple):
@@ -28,7 +24,9 @@ class Params(NamedTuple):
     cheap: int
     reserve: float  # reserve + buffer log t
     buffer: float
-    truth: Estimates  # what would be known after very many pulls
+    rewards: Floats  # (K,), the true means
+    costs: Floats  # (D, K)
+    variances: Floats  # (K, D), of the costs
 
 
 @kernel
@@ -39,12 +37,12 @@ def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Deci
         if state.headroom[0] >= needed:
             return Decision(params.expensive, PACED, params.cheap)
         return Decision(params.cheap, PACED, params.expensive)
-    truth, scratch = params.truth, state.scratch
-    for i in range(truth.pulls.size):
-        scratch.rewards[i] = truth.reward_mean[i]
+    scratch = state.scratch
+    for i in range(params.rewards.size):
+        scratch.rewards[i] = params.rewards[i]
         for d in range(len(resources)):
-            scratch.costs[d, i] = truth.cost_mean[i, d]
-    return steer_base(state, truth, state.memory.credit, state.memory.in_base)
+            scratch.costs[d, i] = params.costs[d, i]
+    return steer_base(state, params.variances)
 
 
 def choose(params: Params, state: State) -> Decision:
@@ -82,7 +80,8 @@ class Oracle(Policy):
         problem = setting.problem
         if problem is None:
             raise InvalidValue("oracle must be given the true problem; it cannot run live, got none")
-        truth = known_truth(problem)
+        costs = np.ascontiguousarray(problem.consumption_means.T)
+        variances = np.array([[cost.variance for cost in side] for side in problem.consumptions]).T.copy()
         best = problem.optimum_over(setting.rounds or 1)
         expensive, cheap = best.base[0], best.base[-1]
         largest = (*problem.most[0], 0.0)
@@ -91,24 +90,7 @@ class Oracle(Policy):
             cost, rate = problem.consumptions[0][cheap], problem.rates[0]
             reserve = largest[expensive] + largest[cheap] - rate
             buffer = cost.variance / (2.0 * (rate - cost.mean)) if rate > cost.mean else 0.0
-        return Params(expensive, cheap, reserve, buffer, truth)
+        return Params(expensive, cheap, reserve, buffer, problem.reward_means, costs, variances)
 
     def new_memory(self, arms: int, resources: int) -> BaseMemory:
         return no_base(arms, resources)
-
-
-def known_truth(problem: Problem) -> Estimates:
-    """The estimates after so many pulls that they are the truth."""
-    rewards, costs = problem.reward_means, problem.consumption_means
-    variances = np.array([[cost.variance for cost in side] for side in problem.consumptions]).T
-    pulls = np.full(problem.arms, CERTAIN, np.int64)
-    return Estimates(
-        pulls=pulls,
-        reward_sum=rewards * CERTAIN,
-        reward_squares=rewards * CERTAIN,
-        reward_mean=rewards,
-        width=1.0 / np.sqrt(pulls),
-        cost_sum=costs * CERTAIN,
-        cost_squares=np.ascontiguousarray((variances + costs**2) * CERTAIN),
-        cost_mean=costs,
-    )

@@ -10,11 +10,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paceline.kernels.estimates import Estimates
+from paceline.kernels.estimates import variance
 from paceline.kernels.jit import kernel
 from paceline.kernels.lp import solve_program, worth
 from paceline.kernels.state import Decision, State, program_in, steering_in
-from paceline.kernels.steering import apply_credit, largest_in_base, needed_headroom, steer
+from paceline.kernels.steering import (
+    UNKNOWN_SPREAD,
+    apply_credit,
+    arm_spread,
+    largest_in_base,
+    needed_headroom,
+    steer,
+)
 from paceline.policies.pacing import PACED, SINGLE, STAND_IN, affords, fit_stock
 
 Floats = npt.NDArray[np.float64]
@@ -26,12 +33,13 @@ class BaseMemory(NamedTuple):
     credit: Floats  # (K,), shares of past rounds minus pulls
     in_base: npt.NDArray[np.bool_]  # (K,), the arms of the last base
     prices: Floats  # (D,), its prices
+    spreads: Floats  # (K, D), variances of costs, with a word of doubt
 
 
 @kernel
-def solve_scratch(state: State, in_base: npt.NDArray[np.bool_], rates: Floats) -> None:
+def solve_scratch(state: State, rates: Floats) -> None:
     """Solve the program in the scratch arrays; arms that were in the last base are tried first."""
-    scratch = state.scratch
+    scratch, in_base = state.scratch, state.memory.in_base
     program = program_in(scratch, state.resources)
     last, listed = program.last, 0
     for r in range(last.size):
@@ -44,23 +52,28 @@ def solve_scratch(state: State, in_base: npt.NDArray[np.bool_], rates: Floats) -
 
 
 @kernel
-def steer_base(state: State, known: Estimates, credit: Floats, in_base: npt.NDArray[np.bool_]) -> Decision:
+def steer_base(state: State, spreads: Floats) -> Decision:
     """The arm that is due under the best base for the means in the scratch arrays; the tag is that arm.
 
-    ``known`` is where the variances of costs come from. Where the headroom does not cover the arm that is due, the best
-    of the arms that it covers stands in, if it is worth its costs at the prices of the base.
+    ``spreads`` (K, D) are the variances of the costs.
+
+    Where the headroom does not cover the arm that is due, the best of the arms that it covers stands in, if it is worth
+    its costs at the prices of the base.
     """
-    scratch, resources = state.scratch, state.resources
+    scratch, resources, memory = state.scratch, state.resources, state.memory
+    arms = memory.in_base.size
     program, steering = program_in(scratch, resources), steering_in(scratch, resources)
-    solve_scratch(state, in_base, state.rate)
-    needed_headroom(program, scratch.costs, state.rate, state.largest, known, state.clock.t, steering.needed, resources)
+    solve_scratch(state, state.rate)
+    needed_headroom(
+        program, scratch.costs, state.rate, state.largest, memory.spreads, state.clock.t, steering.needed, resources
+    )
     for d in range(len(resources)):
         steering.needed[d] = fit_stock(state, d, steering.needed[d], largest_in_base(program, state.largest, d))
-    arm = steer(program, state.headroom, state.largest, credit, steering, resources)
-    if arm == in_base.size or affords(state, arm):
-        return Decision(arm, PACED if steering.shares[arm % in_base.size] < 1.0 else SINGLE, arm)
-    best, best_value = in_base.size, 0.0
-    for i in range(in_base.size):
+    arm = steer(program, state.headroom, state.largest, memory.credit, steering, resources)
+    if arm == arms or affords(state, arm):
+        return Decision(arm, PACED if steering.shares[arm % arms] < 1.0 else SINGLE, arm)
+    best, best_value = arms, 0.0
+    for i in range(arms):
         value = worth(scratch.rewards, scratch.costs, program.prices, i, resources)
         if value > best_value and affords(state, i):
             best, best_value = i, value
@@ -85,6 +98,21 @@ def remember_base(state: State, decision: Decision, resources: tuple[int, ...]) 
         memory.prices[d] = program.prices[d]
 
 
+@kernel
+def learn_spreads(state: State, decision: Decision, resources: tuple[int, ...]) -> None:
+    """Renew what steering knows of the arm that was pulled."""
+    arms, arm = state.arms, decision.arm
+    if len(resources) > 1 and 0 <= arm < arms.pulls.size:
+        for d in range(len(resources)):
+            spread = variance(arms.cost_squares[arm, d], arms.cost_mean[arm, d], arms.pulls[arm])
+            state.memory.spreads[arm, d] = arm_spread(spread, arms.pulls[arm])
+
+
+def learn_base(params: Any, state: State, decision: Decision, reward: float, cost: Floats) -> None:
+    """The ``learn`` of a policy that steers by `steer_base` and has nothing else to learn."""
+    learn_spreads(state, decision, state.resources)
+
+
 def commit_base(params: Any, state: State, decision: Decision) -> None:
     """The ``commit`` of a policy that steers by `steer_base`: with one resource there is nothing to keep."""
     remember_base(state, decision, state.resources)
@@ -92,4 +120,5 @@ def commit_base(params: Any, state: State, decision: Decision) -> None:
 
 def no_base(arms: int, resources: int) -> BaseMemory:
     """Before the first round."""
-    return BaseMemory(np.zeros(arms), np.zeros(arms, np.bool_), np.zeros(resources))
+    spreads = np.full((arms, resources), UNKNOWN_SPREAD)
+    return BaseMemory(np.zeros(arms), np.zeros(arms, np.bool_), np.zeros(resources), spreads)

@@ -17,7 +17,7 @@ from paceline.kernels.random import DECISION, block, half_uniforms
 from paceline.kernels.state import Decision, State
 from paceline.policies.pacing import REASONS, pace
 from paceline.policies.policy import Policy, Setting
-from paceline.policies.steering import commit_base, no_base, steer_base
+from paceline.policies.steering import commit_base, learn_spreads, no_base, steer_base
 
 NORMALS, COINS, ONE = np.uint64(0), np.uint64(1), np.uint64(1)
 ALIKE = 0.02  # dispersion below which outcomes count as all alike
@@ -40,6 +40,7 @@ class Memory(NamedTuple):
     credit: Floats  # (K,) and so on: see steering.py; not used with one resource
     in_base: npt.NDArray[np.bool_]
     prices: Floats
+    spreads: Floats
 
 
 @kernel
@@ -99,12 +100,11 @@ def draw_scores(params: Params, state: State) -> None:
             for d in range(len(state.resources)):
                 weight = prices[d] * (1.0 - params.lows[d]) * beliefs[i, 1 + d, 1]
                 total += weight * weight
-            total = math.sqrt(total)
-        share = beliefs[i, 0, 1] / total if total > 0.0 else 0.0
-        scratch.rewards[i] = moved(beliefs, i, 0, share, z)
+        inverse = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
+        scratch.rewards[i] = moved(beliefs, i, 0, inverse * beliefs[i, 0, 1], z)
         for d in range(len(state.resources)):
             span = 1.0 - params.lows[d]
-            share = -prices[d] * span * beliefs[i, 1 + d, 1] / total if total > 0.0 else 0.0
+            share = -prices[d] * span * inverse * beliefs[i, 1 + d, 1]
             scratch.costs[d, i] = params.lows[d] + span * moved(beliefs, i, 1 + d, share, z)
         coins = coins >> ONE
 
@@ -126,7 +126,7 @@ def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Deci
         expensive, cheap, _ = best_mix(state.scratch.rewards, state.scratch.costs[0], state.rate[0])
         return pace(state, expensive, cheap)
     draw_scores(params, state)
-    return steer_base(state, state.arms, state.memory.credit, state.memory.in_base)
+    return steer_base(state, state.memory.spreads)
 
 
 def choose(params: Params, state: State) -> Decision:
@@ -161,6 +161,7 @@ def learn(params: Params, state: State, decision: Decision, reward: float, cost:
                 squares = 0.25 * (squares + 2.0 * total + pulls)
                 total = 0.5 * (total + pulls)
             believe(params, beliefs[arm, 1 + d], total, squares, pulls)
+        learn_spreads(state, decision, state.resources)
 
 
 @dataclass(frozen=True, kw_only=True)
