@@ -31,6 +31,19 @@ def live_step(bandit: pl.Bandit) -> Step:
     return step
 
 
+def step_with_two() -> Step:
+    bandit = pl.Bandit(ARMS, {"money": 0.5, "calls": 0.5})
+
+    def step(outcome: float) -> bool:
+        decision = bandit.ask()
+        if decision.arm is None:
+            return False
+        bandit.tell(decision.id, reward=outcome, cost={"money": outcome, "calls": 1.0 - outcome})
+        return True
+
+    return step
+
+
 def river_step() -> Step:
     policy = UCB(delta=1.0, seed=0)
 
@@ -66,9 +79,10 @@ def main() -> None:
         for name in ("suak", "thompson"):
             journal = Path(folder) / f"{name}.journal"
             steps[f"{name}, journal"] = live_step(pl.Bandit(ARMS, 0.5, name, journal=journal))
-        taken = medians({**steps, "river": river_step()})
+        taken = medians({**steps, "two": step_with_two(), "river": river_step()})
         for name in names:
             line(f"{name}, ask + tell", f"{taken[name]:.1f} us", f"at most {20 if name == 'thompson' else 12}")
+        line("thompson, two resources, ask + tell", f"{taken['two']:.1f} us", "at most 20")
         line("river's UCB, pull + update", f"{taken['river']:.1f} us")
         line("thompson over river's UCB", f"{taken['thompson'] / taken['river']:.2f} times", "at most 1")
         for name in ("suak", "thompson"):

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from worlds import FALSE_ALARM, STANDARD_ERRORS, assert_distribution, clock_of, pulls_of, pulls_of_several
+from worlds import FALSE_ALARM, STANDARD_ERRORS, assert_distribution, clock_of, pulls_of
 
 from paceline.errors import InvalidValue
 from paceline.kernels.outcomes import outcome
 from paceline.kernels.random import beta_below_one, block, decision_uniform, uniform
-from paceline.problems.distributions import Bernoulli, Beta, Constant, Empirical, Scaled, Shifted
+from paceline.problems.distributions import Bernoulli, Beta, Constant, Empirical
 from paceline.problems.draws import cheng_constants
 from paceline.problems.problem import Problem
 from paceline.worlds.stationary import world_of

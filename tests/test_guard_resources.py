@@ -80,7 +80,9 @@ def play_against(game, share_of, delay_of=lambda: 0, rounds=ROUNDS):
         covered = [stock.free >= most for stock, most in zip(model.stocks, model.most(decision.arm), strict=True)]
         assert all(covered), f"a pull in round {t} that may cost more than there is"
         model.reserve(decision.arm)
-        costs = tuple(cost_at(problem, d, decision.arm, share_of(decision.arm, d)) for d in range(len(problem.resources)))
+        costs = tuple(
+            cost_at(problem, d, decision.arm, share_of(decision.arm, d)) for d in range(len(problem.resources))
+        )
         delay = delay_of()
         if delay == 0:
             tell(decision, costs)
@@ -146,7 +148,7 @@ def test_no_line_is_crossed_against_one_who_watches_the_headroom(name):
 
     def most_when_short(arm, d):
         most = REFILLED.most[d][arm]
-        return float(0.0 < most and game.state.headroom[d] - most < 1.5)
+        return float(most > 0.0 and game.state.headroom[d] - most < 1.5)
 
     model = play_against(game, most_when_short, rounds=rounds)
     assert model.pulls > 100

@@ -97,11 +97,7 @@ def naive_decision(policy, state, rewards, costs):
     untried = [i for i in range(count) if not rewards[i].seen]
     if policy == "optimistic" and untried:
         return untried[0]
-    means = (
-        drawn_means(t, rewards, costs)
-        if policy == "thompson"
-        else promising_means(t, rewards, costs, budget=c)
-    )
+    means = drawn_means(t, rewards, costs) if policy == "thompson" else promising_means(t, rewards, costs, budget=c)
     base = naive.by_enumeration(*means, c)
     if base.cheap in (base.expensive, count):
         return base.expensive

@@ -216,7 +216,7 @@ def test_a_stock_without_income_is_spread_over_the_rounds():
     price = 0.4 / 0.6
     level = 0.5 - price * 0.2
     np.testing.assert_allclose(run.regret, level * run.rounds + price * 100 - run.totals.earned, rtol=1e-9)
-    assert 200 * 0.7 == pytest.approx(level * 200 + price * 100)
+    assert level * 200 + price * 100 == pytest.approx(200 * 0.7)
 
 
 # SUAK by event.

@@ -165,12 +165,18 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     "a number for a start": ({"start": 2.0}, "start must be given by resource, such as {'money': ...}, got 2.0"),
     "a number for a cap": ({"cap": 2.0}, "cap must be given by resource, such as {'money': ...}, got 2.0"),
     "no resources": ({"costs": {}, "budget": {}}, "must name at least one resource, got none"),
-    "a name that is none": ({"costs": {"": [0.1] * 3}, "budget": {"": 0.5}}, "must be a text that is not empty, got ''"),
+    "a name that is none": (
+        {"costs": {"": [0.1] * 3}, "budget": {"": 0.5}},
+        "must be a text that is not empty, got ''",
+    ),
     "a number for a name": ({"costs": {3: [0.1] * 3}, "budget": {3: 0.5}}, "must be a text that is not empty, got 3"),
     "negative rate": ({"budget": {**BUDGET, "energy": -0.1}}, "budget of 'energy' must be in (0, 1], got -0.1"),
     "rate above 1": ({"budget": {**BUDGET, "energy": 1.1}}, "budget of 'energy' must be in (0, 1], got 1.1"),
     "rate in words": ({"budget": {**BUDGET, "energy": "much"}}, "budget of 'energy' must be a number, got 'much'"),
-    "rate that is no number": ({"budget": {**BUDGET, "energy": math.nan}}, "budget of 'energy' must be in (0, 1], got nan"),
+    "rate that is no number": (
+        {"budget": {**BUDGET, "energy": math.nan}},
+        "budget of 'energy' must be in (0, 1], got nan",
+    ),
     "rate 0 without stock or refill": (
         {"budget": {**BUDGET, "energy": 0}},
         "budget of 'energy' must be in (0, 1], got 0",
@@ -254,7 +260,9 @@ def test_a_largest_cost_must_cover_every_cost():
 def test_rate_0_with_something_to_live_on(way):
     start = {"energy": 1.0} if way == "stock" else {}
     energy = Beta(0.3) if way == "stock" else Scaled(pl.Bernoulli(0.5), -1.0)
-    problem = pl.Problem([Beta(0.5)], {"money": [Beta(0.2)], "energy": [energy]}, {"money": 0.5, "energy": 0}, start=start)
+    problem = pl.Problem(
+        [Beta(0.5)], {"money": [Beta(0.2)], "energy": [energy]}, {"money": 0.5, "energy": 0}, start=start
+    )
     assert problem.rates == (0.5, 0.0)
 
 
@@ -388,7 +396,13 @@ def test_a_key_that_cannot_be_is_refused(options, thing):
 # Distributions of the costs.
 
 SIZE = 100_000
-LAWS = [Beta(0.3), Scaled(Beta(0.6), 0.5), Shifted(Scaled(Beta(0.5), 0.75), -0.25), Scaled(Beta(0.05), -1.0), Beta(0.5, 1.0)]
+LAWS = [
+    Beta(0.3),
+    Scaled(Beta(0.6), 0.5),
+    Shifted(Scaled(Beta(0.5), 0.75), -0.25),
+    Scaled(Beta(0.05), -1.0),
+    Beta(0.5, 1.0),
+]
 
 
 def law_of(cost):
@@ -415,7 +429,9 @@ def test_every_resource_has_its_distribution(coupled):
         shift, top, law = law_of(cost)
         assert_distribution((column - shift) / top, law)
         assert column.mean() == pytest.approx(cost.mean, abs=STANDARD_ERRORS * math.sqrt(cost.variance / SIZE))
-    together = np.column_stack([rewards, *((column if law_of(cost)[1] > 0 else -column) for column, cost in zip(costs.T, LAWS, strict=True))])
+    together = np.column_stack(
+        [rewards, *((column if law_of(cost)[1] > 0 else -column) for column, cost in zip(costs.T, LAWS, strict=True))]
+    )
     correlations = stats.spearmanr(together).statistic[np.triu_indices(together.shape[1], 1)]
     bound = STANDARD_ERRORS / math.sqrt(SIZE)
     assert (correlations > bound).all() if coupled else (np.abs(correlations) <= bound).all()
@@ -423,7 +439,9 @@ def test_every_resource_has_its_distribution(coupled):
 
 def test_more_resources_leave_the_draws_of_the_first_alone():
     one = pl.Problem([Beta(0.05)], {"a": [Beta(0.5, 1.0)]}, {"a": 0.5})
-    more = pl.Problem([Beta(0.05)], {"a": [Beta(0.5, 1.0)], "b": [Beta(0.3)], "c": [Constant(0.2)]}, dict.fromkeys("abc", 0.5))
+    more = pl.Problem(
+        [Beta(0.05)], {"a": [Beta(0.5, 1.0)], "b": [Beta(0.3)], "c": [Constant(0.2)]}, dict.fromkeys("abc", 0.5)
+    )
     few, many = pulls_of_several(one, 2000), pulls_of_several(more, 2000)
     assert few[0].tobytes() == many[0].tobytes()
     assert few[1][:, 0].tobytes() == many[1][:, 0].tobytes()

@@ -375,7 +375,7 @@ def test_amounts_by_the_name_of_the_resource(several):
         for d, values in enumerate(by_name.values()):
             assert (values == getattr(run, quantity)[..., d]).all()
     assert (run.headroom >= run.min_headroom[:, np.newaxis] - 1e-6).all()
-    with pytest.raises(pl.InvalidValue, match="quantity by resource must be one of spent, .*, got 'pulls'"):
+    with pytest.raises(pl.InvalidValue, match=r"quantity by resource must be one of spent, .*, got 'pulls'"):
         run.by_resource("pulls")
 
 

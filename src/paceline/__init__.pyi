@@ -1,5 +1,6 @@
 from . import paper as paper
 from . import problems as problems
+from . import testing as testing
 from .errors import Conflict as Conflict
 from .errors import InvalidPolicy as InvalidPolicy
 from .errors import InvalidValue as InvalidValue

@@ -241,14 +241,19 @@ def policy_parts(policy: type[Policy]) -> tuple[str, bool, Parts]:
     """What `jit.bind` needs to make a function of a policy: a name, whether it allocates, what the templates name."""
     counted = policy.allocates
     as_kernel = counted_kernel if counted else kernel
+    functions = {name: as_kernel(getattr(policy, name)) for name in ("choose", "learn", "commit")}
+    return f"{policy.__module__}.{policy.__qualname__}", counted, graft_templates(policy, counted, functions)
+
+
+def graft_templates(policy: type[Policy], counted: bool, functions: Parts) -> Parts:
+    """The templates with these functions in the place of a policy's."""
     count = len(policy.reasons)
     needs_choice = policy.commit is not commit_nothing
-    parts: Parts = {name: as_kernel(getattr(policy, name)) for name in ("choose", "learn", "commit")}
-    parts["reasons"] = as_kernel(lambda: count)
+    parts: Parts = {**functions, "reasons": (counted_kernel if counted else kernel)(lambda: count)}
     parts["rechoose"] = graft(choose_again if needs_choice else choose_not, counted, **parts)
     for template in (book_rows, state_rows, decide, begin, conclude, ask, tell, follow):
         parts[template.__name__] = graft(template, counted, **parts)
-    return f"{policy.__module__}.{policy.__qualname__}", counted, parts
+    return parts
 
 
 @cache

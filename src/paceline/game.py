@@ -43,7 +43,7 @@ def calls_for(policy: Policy, resources: int, arms: int = 2) -> Calls:
     if isinstance(policy, PythonPolicy):
         check_functions(policy)
         return Calls(ask_in_python, tell_in_python)
-    setting = Setting(arms, (1.0,) * resources)
+    setting = Setting(arms, (1.0,) * resources, rounds=1000)  # an example: what counts is the types
     params, storage = policy.params(setting), policy.new_storage(setting, 0, 0)
     costs, none = (0.5,) * resources, (0,) * resources
     with blamed(policy, setting):

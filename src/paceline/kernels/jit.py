@@ -68,7 +68,7 @@ def plain(function: Any) -> Any:
     >>> plain(best_mix).__name__
     'best_mix'
     """
-    return getattr(function, "py_func", function)
+    return getattr(function, "in_python", getattr(function, "py_func", function))
 
 
 def plain_throughout(function: Function) -> Function:
@@ -76,7 +76,9 @@ def plain_throughout(function: Function) -> Function:
     body = plain(function)
     called = {name: body.__globals__.get(name) for name in body.__code__.co_names}
     inner = {name: plain_throughout(other) for name, other in called.items() if plain(other) is not other}
-    return cast(Function, types.FunctionType(body.__code__, {**body.__globals__, **inner}, body.__name__))
+    named = {**body.__globals__, **inner}
+    copy = types.FunctionType(body.__code__, named, body.__name__, body.__defaults__, body.__closure__)
+    return cast(Function, copy)
 
 
 @cache
@@ -254,6 +256,11 @@ def _high_product(typing_context: Any, a: Any, b: Any) -> Any:
     return numba.uint64(numba.uint64, numba.uint64), generate
 
 
+def plain_high_product(a: Any, b: Any) -> Any:
+    """Upper 64 bits of the 128-bit product of two 64-bit words."""
+    return np.uint64((int(a) * int(b)) >> 64)
+
+
 if is_on():
 
     @kernel
@@ -261,8 +268,6 @@ if is_on():
         """Upper 64 bits of the 128-bit product of two 64-bit words."""
         return _high_product(a, b)
 
+    high_product.in_python = plain_high_product  # type: ignore[attr-defined]  # an intrinsic has no plain form
 else:
-
-    def high_product(a: Any, b: Any) -> Any:
-        """Upper 64 bits of the 128-bit product of two 64-bit words."""
-        return np.uint64((int(a) * int(b)) >> 64)
+    high_product = plain_high_product

@@ -47,7 +47,7 @@ class Bandit(View):
     ``start``       the stock before the first round; 0 unless given.
     ``cap``         the most that can be in stock, as in a battery; what would be above it is lost.
     ``max_refill``  how much a pull may bring back; a cost may then be as low as -max_refill.
-    ``rounds``      how many rounds a start stock without income has to last.
+    ``rounds``      how many rounds a start stock without income has to last, and the horizon of a policy that needs it.
     ``expires``     seconds after which a decision that is not settled expires, unless `ask` says otherwise.
     ``silence``     the reward that is meant when a decision expires with all costs but no reward, such as 0 for no
                     click; nothing is learned from it unless this is given.

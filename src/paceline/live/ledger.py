@@ -9,6 +9,7 @@ once; where a shorter way was worth it for them, it is marked as the usual case.
 
 import heapq
 from collections import OrderedDict
+from itertools import chain
 from operator import truediv
 from typing import Any
 
@@ -26,8 +27,6 @@ from paceline.live.config import Config, check_arms
 from paceline.live.decision import CANCELLED, NULL, Costs, Outcome, PendingPull
 from paceline.live.resource import label
 
-# The columns of a `Log`: told, arm, reason, tag, reward, cost, released, charged.
-COLUMNS = (np.int64, np.int64, np.int64, np.int64, np.float64, np.float64, np.int64, np.int64)
 MOST_COUNT = 2**63 - 2**33  # units, with room for the costs of a round
 BATCH = 100_000  # rows of a log that are collected before they are taken in
 
@@ -57,9 +56,7 @@ class Ledger:
         self.renew_most_rounds()
         self.pending: dict[int, PendingPull] = {}
         self.settled: OrderedDict[int, Outcome] = OrderedDict()  # the last so many, oldest first
-        self.expired_pulls: OrderedDict[int, None] = (
-            OrderedDict()
-        )  # expired and not settled since, the longest ago first
+        self.expired_pulls: OrderedDict[int, None] = OrderedDict()  # and not settled since, the longest ago first
         self.deadlines: list[tuple[float, int]] = []  # a heap; entries of settled decisions are passed over
         self.waiting: list[tuple[Any, ...]] = []  # rows of a log that was read but not taken in yet
 
@@ -121,18 +118,12 @@ class Ledger:
 
     def tell(self, number: int, reward: float | None, costs: Costs) -> bool:
         """Take in a reward, costs, or both; says whether this was news."""
-        pull, cost = self.pending.get(number), costs[0]
-        if (  # the usual case: one resource, all at once, and nothing wrong with it
-            pull is not None
-            and self.is_single
-            and type(cost) is float
-            and type(reward) is float
-            and 0.0 <= cost <= self.arm_set.max_costs[pull.slot][0]
-            and 0.0 <= reward <= self.max_reward
-            and pull.is_untouched
-        ):
-            self.settle(number, pull, reward, costs, pull.reserved, (self.currencies[0].charge(cost),))
-            return True
+        pull = self.pending.get(number)
+        if pull is not None and pull.is_untouched and type(reward) is float and 0.0 <= reward <= self.max_reward:
+            charged = self.charge_usual(costs, self.arm_set.max_costs[pull.slot])
+            if charged:
+                self.settle(number, pull, reward, costs, pull.reserved, charged)
+                return True
         if reward is None and all(cost is None for cost in costs):
             raise InvalidValue(f"tell must be given a reward, a cost or both, got neither for decision {number}")
         if pull is None:
@@ -143,6 +134,18 @@ class Ledger:
             if pull.reward is not None and pull.reward != reward:
                 raise Conflict(f"decision {number} must keep its reward {pull.reward!r}, got {reward!r}")
         return self.take_part(number, pull, reward, self.check_costs(number, pull, costs))
+
+    def charge_usual(self, costs: Costs, largest: tuple[float, ...]) -> Units:
+        """What to charge if all costs are told and there is nothing wrong with them; else nothing, to look closer."""
+        if self.is_single:
+            (cost,), (most,) = costs, largest
+            return (self.currencies[0].charge(cost),) if type(cost) is float and 0.0 <= cost <= most else ()
+        charged = []
+        for currency, cost, most in zip(self.currencies, costs, largest, strict=True):
+            if not (type(cost) is float and 0.0 <= cost <= most):
+                return ()
+            charged.append(currency.charge(cost))
+        return tuple(charged)
 
     def check_costs(self, number: int, pull: PendingPull, costs: Costs) -> Costs:
         """Costs that can be, and are those that were told before."""
@@ -377,7 +380,25 @@ class Ledger:
     def catch_up(self) -> None:
         """Take in the rows of a log that are waiting."""
         if self.waiting:
-            columns = zip(*self.waiting, strict=True)
-            log = Log(*(np.array(column, kind) for column, kind in zip(columns, COLUMNS, strict=True)))  # type: ignore[arg-type]
+            log = make_log(self.waiting, len(self.no_units))
             replayer_for(type(self.config.policy))(self.arm_set.params, self.arm_set.playing, log)
             self.waiting = []
+
+
+def make_log(rows: list[tuple[Any, ...]], resources: int) -> Log:
+    """A log from its rows; what is by resource is flattened on the way, which is faster than rows within rows."""
+    told, arm, reason, tag, reward, cost, released, charged = zip(*rows, strict=True)
+
+    def by_resource(column: tuple[Any, ...], kind: type) -> Any:
+        return np.fromiter(chain.from_iterable(column), kind).reshape(-1, resources)
+
+    return Log(
+        told=np.array(told, np.int64),
+        arm=np.array(arm, np.int64),
+        reason=np.array(reason, np.int64),
+        tag=np.array(tag, np.int64),
+        reward=np.array(reward, np.float64),
+        cost=by_resource(cost, np.float64),
+        released=by_resource(released, np.int64),
+        charged=by_resource(charged, np.int64),
+    )

@@ -65,7 +65,7 @@ def steer_base(state: State, spreads: Floats) -> Decision:
     program, steering = program_in(scratch, resources), steering_in(scratch, resources)
     solve_scratch(state, state.rate)
     needed_headroom(
-        program, scratch.costs, state.rate, state.largest, memory.spreads, state.clock.t, steering.needed, resources
+        program, scratch.costs, state.rate, state.largest, spreads, state.clock.t, steering.needed, resources
     )
     for d in range(len(resources)):
         steering.needed[d] = fit_stock(state, d, steering.needed[d], largest_in_base(program, state.largest, d))

@@ -1,0 +1,209 @@
+"""Does a policy keep the rules of the form? Played simulated, live, saved half way, and without the compiler."""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paceline.engine import graft_templates
+from paceline.errors import InvalidPolicy, PacelineError
+from paceline.game import prepare
+from paceline.kernels.budget import UNITS
+from paceline.kernels.jit import kernel, plain, plain_throughout
+from paceline.kernels.state import Decision, State, Storage, books_in
+from paceline.live.bandit import Bandit
+from paceline.policies import PolicyLike, label_policies
+from paceline.policies.policy import Policy, Setting
+from paceline.policies.python_policy import PythonPolicy, described
+from paceline.policies.rules import check_class
+from paceline.problems.problem import Problem
+from paceline.simulation.simulate import setting_of
+from paceline.worlds.stationary import world_of
+
+ROUNDS = 400
+SEED = 20_260_101
+ONE = Problem.beta([0.45, 0.7, 0.8], [0.3, 0.75, 0.8], budget=0.5)
+OWN_LIMITS = Problem.beta([0.3, 0.8, 0.5], [0.1, 0.6, 0.3], budget=0.3, max_costs=[0.2, 1.0, 0.5])
+TWO = Problem.beta(
+    [0.45, 0.7, 0.8, 0.3],
+    {"money": [0.3, 0.75, 0.8, 0.1], "energy": [0.2, 0.1, 0.6, 0.3]},
+    budget={"money": 0.5, "energy": 0.25},
+)
+
+Choices = list[int]  # the arm of every round; below 0 or beyond the last for none
+
+
+def check_policy(policy: PolicyLike, problem: Problem | None = None) -> None:
+    """Raise `InvalidPolicy`, with one line per broken rule, unless the policy keeps the rules of the form.
+
+    It must be made of functions of the right form that compile, choose arms and reasons that exist, draw random numbers
+    from (seed, stream, counter) or ``setting.generator()`` alone, and change nothing but scratch when it chooses. It
+    must then decide the same way each time: simulated again, live, live and saved half way, and with plain Python in
+    place of compiled code (where indices out of bounds come to light, too).
+
+    Without a ``problem`` it plays one with one resource, one in which arms have largest costs of their own, and one
+    with two resources unless the policy is for one only.
+
+    >>> check_policy("uniform")
+    """
+    (chosen,) = label_policies(policy).values()
+    check_class(type(chosen))  # type: ignore[arg-type]  # mypy takes the class for an object
+    several = [] if chosen.resources == 1 else [TWO]
+    broken: dict[str, None] = {}
+    for each in [problem] if problem is not None else [ONE, OWN_LIMITS, *several]:
+        broken.update(dict.fromkeys(rules_broken(chosen, each)))
+    if broken:
+        raise InvalidPolicy("\n".join(broken))
+
+
+def rules_broken(policy: Policy, problem: Problem) -> Iterator[str]:
+    """A line for each rule that the policy breaks on a problem."""
+    try:
+        first = play(policy, problem)
+    except PacelineError as error:
+        yield str(error)
+        return
+    name = type(policy).__name__
+    yield from memory_rules(policy, problem)
+    if play(policy, problem) != first:
+        yield f"{name} must decide the same when it is played again, got other decisions: is there hidden randomness?"
+        return
+    if not isinstance(policy, PythonPolicy):
+        yield from plain_rules(policy, problem, first)
+    if policy.name != "oracle":  # it is told the truth, which nobody has live
+        yield from live_rules(policy, problem, first)
+
+
+def setting_for(problem: Problem) -> Setting:
+    """What the policy is told."""
+    return replace(setting_of(problem, ROUNDS), seed=SEED)
+
+
+def play(policy: Policy, problem: Problem) -> Choices:
+    """Its decisions, as the simulator plays it: those of a round are seen in what the books have changed by."""
+    game = prepare(policy, world_of(problem), setting_for(problem))
+    books, before, choices = books_in(game.storage), np.zeros(problem.arms, np.int64), []
+    for rounds in range(1, ROUNDS + 1):
+        game.until(rounds)
+        pulled = np.flatnonzero(books.pulls != before)
+        choices.append(int(pulled[0]) if pulled.size else problem.arms)
+        before[:] = books.pulls
+    return choices
+
+
+def memory_rules(policy: Policy, problem: Problem) -> Iterator[str]:
+    """What a policy keeps must be its own, fresh for each game."""
+    where = f"{type(policy).__name__}.new_memory"
+    one = policy.new_memory(problem.arms, len(problem.resources))
+    other = policy.new_memory(problem.arms, len(problem.resources))
+    if not isinstance(one, tuple) or not hasattr(one, "_fields") or not all(isinstance(a, np.ndarray) for a in one):
+        yield f"{where} must give a NamedTuple of arrays, got {type(one).__name__}"
+    elif any(np.shares_memory(a, b) for a, b in zip(one, other, strict=True) if a.size):
+        yield f"{where} must give new arrays each time, got the same ones twice"
+
+
+class Watch:
+    """Stands for ``choose`` in plain Python, and looks at what it changes."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.choose = plain_throughout(plain(policy.choose))
+        self.changed: set[str] = set()
+
+    def __call__(self, params: Any, state: State) -> Decision:
+        """Choose, from a scratch that holds nothing."""
+        scratch = state.scratch
+        for array in (scratch.rewards, scratch.costs, scratch.shares, scratch.block):
+            array.fill(np.nan)  # nothing may be left over from the last round
+        before = contents(state)
+        decision: Decision = self.choose(params, state)
+        self.changed |= {name for name, bits in contents(state).items() if bits != before[name]}
+        return decision
+
+
+def contents(state: State) -> dict[str, bytes]:
+    """All that a policy can see but the scratch, bit by bit."""
+    found = {}
+    for name, part in state._asdict().items():
+        if name not in {"scratch", "resources"}:
+            arrays = part if isinstance(part, tuple) and hasattr(part, "_fields") else (part,)
+            found[name] = b"".join(array.tobytes() for array in arrays)
+    return found
+
+
+def plain_rules(policy: Policy, problem: Problem, first: Choices) -> Iterator[str]:
+    """The same decisions without the compiler, from a ``choose`` that changes nothing."""
+    setting, watch = setting_for(problem), Watch(policy)
+    where = described(type(policy), "choose")
+    functions: dict[str, Any] = {"choose": watch, "learn": kernel(policy.learn), "commit": kernel(policy.commit)}
+    parts = graft_templates(type(policy), False, functions)
+    asked, told = plain_throughout(parts["ask"]), plain_throughout(parts["tell"])
+    storage = policy.new_storage(setting, SEED, 0)
+    params, sample = policy.params(setting), problem.sample(SEED)
+    choices: Choices = []
+    try:
+        with np.errstate(all="ignore"):
+            choices.extend(one_round(params, storage, asked, told, sample.pull) for _ in range(ROUNDS))
+    except IndexError as error:
+        yield f"{type(policy).__name__} must stay within its arrays, but in round {len(choices) + 1}: {error}"
+        return
+    if watch.changed:
+        yield f"{where} must change nothing but state.scratch, got changes in {', '.join(sorted(watch.changed))}"
+    if choices != first:
+        at = next(t for t, pair in enumerate(zip(choices, first, strict=True), start=1) if pair[0] != pair[1])
+        yield (
+            f"{where} must decide the same in plain Python, without what an earlier round left in state.scratch, "
+            f"got another decision in round {at}"
+        )
+
+
+def one_round(params: Any, storage: Storage, asked: Any, told: Any, pull: Any) -> int:
+    """Play a round by hand: the arm, or the number of arms for none."""
+    decision = asked(params, storage)
+    arms = len(storage.limits)
+    if not 0 <= decision.arm < arms:
+        return arms
+    reward, cost = pull(int(decision.arm))
+    costs = tuple(cost.values()) if isinstance(cost, dict) else (cost,)
+    charged = tuple(int(np.ceil(entry * UNITS)) for entry in costs)
+    told(params, storage, *decision, reward, costs, tuple(storage.limits[decision.arm].tolist()), charged)
+    return int(decision.arm)
+
+
+def live_rules(policy: Policy, problem: Problem, first: Choices) -> Iterator[str]:
+    """The same decisions live, and after half of them in a bandit that was saved and loaded."""
+    names = [f"arm {arm}" for arm in range(problem.arms)]
+    by_arm = [dict(zip(names, most, strict=True)) for most in problem.most]
+    name = type(policy).__name__
+    with tempfile.TemporaryDirectory() as folder:
+        for saved in (False, True):
+            try:
+                bandit = Bandit(names, problem.budget, policy, max_cost=problem.named(by_arm), seed=SEED, rounds=ROUNDS)
+                choices = live_choices(bandit, policy, problem, Path(folder) / "saved" if saved else None)
+            except PacelineError as error:
+                yield f"{name} must play live, but: {error}"
+                return
+            if choices != first:
+                how = "live and saved half way" if saved else "live"
+                yield f"{name} must decide the same {how} as simulated, got other decisions"
+                return
+
+
+def live_choices(bandit: Bandit, policy: Policy, problem: Problem, save_to: Path | None) -> Choices:
+    """The decisions of a bandit that meets the draws of the simulator."""
+    sample, choices = problem.sample(SEED), []
+    for rounds in range(ROUNDS):
+        if rounds == ROUNDS // 2 and save_to is not None:
+            bandit.save(save_to)
+            bandit = Bandit.load(save_to, policy=policy)
+        decision = bandit.ask()
+        if decision.arm is None:
+            choices.append(problem.arms)
+            continue
+        arm = int(decision.arm.removeprefix("arm "))
+        reward, cost = sample.pull(arm)
+        bandit.tell(decision.id, reward, cost)
+        choices.append(arm)
+    return choices
