@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any
@@ -52,9 +51,10 @@ class Config:
         """Values that are given by resource, None where nothing is given: the way back from `by_name`."""
         if self.is_unnamed:
             return (given,)
-        if type(given) is dict and len(given) == len(self.names):  # the usual case costs no message
-            with suppress(KeyError):
-                return tuple([given[name] for name in self.names])
+        if type(given) is dict and len(given) == len(self.names):
+            values = tuple(map(given.get, self.names))
+            if None not in values:  # the usual case: nothing is missing, and nothing is too much
+                return values
         return tuple(value for _, value in by_resource(thing, given, self.names, otherwise=None).values())
 
     def largest_in_order(self, max_cost: Any) -> tuple[Any, ...]:

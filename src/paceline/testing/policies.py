@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -61,18 +62,22 @@ def check_policy(policy: PolicyLike, problem: Problem | None = None) -> None:
 
 def rules_broken(policy: Policy, problem: Problem) -> Iterator[str]:
     """A line for each rule that the policy breaks on a problem."""
+    name, compiled = type(policy).__name__, not isinstance(policy, PythonPolicy)
+    in_python = PlainGame(policy, problem) if compiled else None
+    if in_python is not None and in_python.out_of_bounds is not None:
+        yield f"{name} must stay within its arrays, but {in_python.out_of_bounds}"
+        return  # compiled code would read, or write, what is not its own
     try:
         first = play(policy, problem)
     except PacelineError as error:
         yield str(error)
         return
-    name = type(policy).__name__
     yield from memory_rules(policy, problem)
     if play(policy, problem) != first:
         yield f"{name} must decide the same when it is played again, got other decisions: is there hidden randomness?"
         return
-    if not isinstance(policy, PythonPolicy):
-        yield from plain_rules(policy, problem, first)
+    if in_python is not None:
+        yield from in_python.rules_broken(first)
     if policy.name != "oracle":  # it is told the truth, which nobody has live
         yield from live_rules(policy, problem, first)
 
@@ -133,30 +138,45 @@ def contents(state: State) -> dict[str, bytes]:
     return found
 
 
-def plain_rules(policy: Policy, problem: Problem, first: Choices) -> Iterator[str]:
-    """The same decisions without the compiler, from a ``choose`` that changes nothing."""
-    setting, watch = setting_for(problem), Watch(policy)
-    where = described(type(policy), "choose")
-    functions: dict[str, Any] = {"choose": watch, "learn": kernel(policy.learn), "commit": kernel(policy.commit)}
-    parts = graft_templates(type(policy), False, functions)
-    asked, told = plain_throughout(parts["ask"]), plain_throughout(parts["tell"])
-    storage = policy.new_storage(setting, SEED, 0)
-    params, sample = policy.params(setting), problem.sample(SEED)
-    choices: Choices = []
-    try:
-        with np.errstate(all="ignore"):
-            choices.extend(one_round(params, storage, asked, told, sample.pull) for _ in range(ROUNDS))
-    except IndexError as error:
-        yield f"{type(policy).__name__} must stay within its arrays, but in round {len(choices) + 1}: {error}"
-        return
-    if watch.changed:
-        yield f"{where} must change nothing but state.scratch, got changes in {', '.join(sorted(watch.changed))}"
-    if choices != first:
-        at = next(t for t, pair in enumerate(zip(choices, first, strict=True), start=1) if pair[0] != pair[1])
-        yield (
-            f"{where} must decide the same in plain Python, without what an earlier round left in state.scratch, "
-            f"got another decision in round {at}"
-        )
+class PlainGame:
+    """A compiled policy played in plain Python, where indices out of bounds come to light."""
+
+    def __init__(self, policy: Policy, problem: Problem) -> None:
+        self.watch = Watch(policy)
+        self.where = described(type(policy), "choose")
+        self.choices: Choices = []
+        self.out_of_bounds: str | None = None
+        setting = setting_for(problem)
+        functions: dict[str, Any] = {
+            "choose": self.watch,
+            "learn": kernel(policy.learn),
+            "commit": kernel(policy.commit),
+        }
+        parts = graft_templates(type(policy), False, functions)
+        asked, told = plain_throughout(parts["ask"]), plain_throughout(parts["tell"])
+        storage = policy.new_storage(setting, SEED, 0)
+        params, sample = policy.params(setting), problem.sample(SEED)
+        try:
+            with np.errstate(all="ignore"):
+                for _ in range(ROUNDS):
+                    self.choices.append(one_round(params, storage, asked, told, sample.pull))
+        except IndexError as error:
+            self.out_of_bounds = f"in round {len(self.choices) + 1}: {error}"
+        except Exception:  # whatever else is wrong, the compiler says it better
+            pass
+
+    def rules_broken(self, first: Choices) -> Iterator[str]:
+        """The same decisions without the compiler, from a ``choose`` that changes nothing."""
+        if self.watch.changed:
+            changed = ", ".join(sorted(self.watch.changed))
+            yield f"{self.where} must change nothing but state.scratch, got changes in {changed}"
+        if self.choices != first:
+            pairs = enumerate(zip_longest(self.choices, first), start=1)
+            at = next(t for t, (here, there) in pairs if here != there)
+            yield (
+                f"{self.where} must decide the same in plain Python, without what an earlier round left in "
+                f"state.scratch, got another decision in round {at}"
+            )
 
 
 def one_round(params: Any, storage: Storage, asked: Any, told: Any, pull: Any) -> int:
