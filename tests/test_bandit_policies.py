@@ -90,7 +90,7 @@ def test_a_tag_of_its_own_is_carried_as_it_is(tmp_path):
 )
 def test_a_choice_that_cannot_be_is_sat_out_and_raised(tmp_path, mistake, rule):
     policy = InTurn(mistake=mistake, first=10)
-    bandit = Bandit(["a", "b"], 1.0, policy, journal=tmp_path / "journal")
+    bandit = Bandit(["a", "b"], 1.0, policy, journal=tmp_path / "journal", snapshot_every=1)
     assert all(bandit.ask().arm for _ in range(9))
     for number in (10, 11):
         with pytest.raises(InvalidPolicy, match=rf"\AInTurn.choose[^\n]* must choose {rule}\Z"):

@@ -62,7 +62,7 @@ def no_such_field(params, state):
 
 
 def draws_from_numpy(params, state):
-    return Decision(int(np.random.random() * 3), 1, 0)
+    return Decision(int(np.random.random() * 3), 1, 0)  # noqa: NPY002
 
 
 def draws_in_a_helper(params, state):
@@ -106,7 +106,7 @@ MISTAKES = {
     leans_on_scratch: "without what an earlier round left in state.scratch",
     one_argument: "must take 2 arguments",
 }
-AT_ONCE = list(MISTAKES)[:7] + [one_argument]  # those that `simulate` and `Bandit` notice, too
+AT_ONCE = [*list(MISTAKES)[:7], one_argument]  # those that `simulate` and `Bandit` notice, too
 
 
 def policy_with(choose):
@@ -128,12 +128,16 @@ def test_simulate_and_bandit_give_the_same_line(choose):
     with pytest.raises(pl.InvalidPolicy) as simulated:
         pl.simulate(PROBLEM, policy_with(choose), rounds=100, trials=1)
     with pytest.raises(pl.InvalidPolicy) as live:
-        bandit = pl.Bandit(["a", "b", "c"], 0.5, policy_with(choose))
-        for _ in range(10):
-            bandit.ask()
+        ask_ten_times(policy_with(choose))
     for refused in (simulated, live):
         assert MISTAKES[choose] in str(refused.value)
         assert len(str(refused.value).splitlines()) == 1
+
+
+def ask_ten_times(policy):
+    bandit = pl.Bandit(["a", "b", "c"], 0.5, policy)
+    for _ in range(10):
+        bandit.ask()
 
 
 class Unseeded(pl.PythonPolicy):

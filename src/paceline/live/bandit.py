@@ -10,9 +10,7 @@ from threading import RLock
 from types import TracebackType
 
 from paceline import checks
-from paceline.engine import NO_FAULT
 from paceline.errors import InvalidValue, PacelineError, UnknownName
-from paceline.game import check_choice
 from paceline.kernels.state import GUARD
 from paceline.live import recovery, snapshot
 from paceline.live.arms import ACTIVE, PAUSED, RETIRED
@@ -230,12 +228,8 @@ class Bandit(View):
         """
         ledger = self._ledger
         arm_set, config = ledger.arm_set, ledger.config
-        tally = arm_set.playing.tally[0]
-        if tally.fault != NO_FAULT:
-            try:
-                check_choice(config.policy, arm_set.playing)
-            finally:
-                tally.fault = tally.faulty = 0
+        if ledger.mistake is not None:
+            raise ledger.mistake
         if not arm_set.slots:
             return Decision(ledger.rounds, None, NO_ARM_ACTIVE)
         d, largest = arm_set.find_shortage(slot)

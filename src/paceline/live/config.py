@@ -39,6 +39,11 @@ class Config:
         return tuple(resource.name for resource in self.resources)
 
     @cached_property
+    def set_of_names(self) -> frozenset[str]:
+        """The same, to compare with."""
+        return frozenset(self.names)
+
+    @cached_property
     def is_unnamed(self) -> bool:
         """Whether there is one resource that needs no name: then its amounts stand alone."""
         return self.names == (UNNAMED,)
@@ -51,10 +56,8 @@ class Config:
         """Values that are given by resource, None where nothing is given: the way back from `by_name`."""
         if self.is_unnamed:
             return (given,)
-        if type(given) is dict and len(given) == len(self.names):
-            values = tuple(map(given.get, self.names))
-            if None not in values:  # the usual case: nothing is missing, and nothing is too much
-                return values
+        if type(given) is dict and given.keys() == self.set_of_names:  # the usual case costs no message
+            return tuple([given[name] for name in self.names])
         return tuple(value for _, value in by_resource(thing, given, self.names, otherwise=None).values())
 
     def largest_in_order(self, max_cost: Any) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 from paceline import checks
 from paceline.engine import Log
 from paceline.errors import Conflict, InvalidPolicy, InvalidValue, UnknownName
-from paceline.game import calls_for, replayer_for
+from paceline.game import calls_for, check_choice, replayer_for
 from paceline.kernels.budget import line_units, move
 from paceline.kernels.jit import plain_throughout
 from paceline.kernels.state import GUARD
@@ -58,6 +58,7 @@ class Ledger:
         self.settled: OrderedDict[int, Outcome] = OrderedDict()  # the last so many, oldest first
         self.expired_pulls: OrderedDict[int, None] = OrderedDict()  # and not settled since, the longest ago first
         self.deadlines: list[tuple[float, int]] = []  # a heap; entries of settled decisions are passed over
+        self.mistake: InvalidPolicy | None = None  # that the last refusal was for
         self.waiting: list[tuple[Any, ...]] = []  # rows of a log that was read but not taken in yet
 
     # Rounds.
@@ -70,6 +71,8 @@ class Ledger:
         arm, reason, tag = self.calls.ask(arm_set.params, arm_set.playing)
         slot_at = arm_set.slot_at
         slot = slot_at[arm]
+        if reason == GUARD:
+            self.mistake = self.find_mistake()
         if self.tag_is_arm or reason == GUARD:
             try:
                 tag = slot_at[tag]
@@ -78,6 +81,16 @@ class Ledger:
                 raise InvalidPolicy(f"{name}.choose must choose a tag that is an arm, got {tag}") from None
         self.begin(slot, reason, tag, deadline)
         return slot, reason, tag
+
+    def find_mistake(self) -> InvalidPolicy | None:
+        """What the policy did that it must not do; such a choice comes as a refusal of the guard, and is forgiven."""
+        storage = self.arm_set.playing
+        try:
+            check_choice(self.config.policy, storage)
+        except InvalidPolicy as mistake:
+            storage.tally["fault"] = storage.tally["faulty"] = 0
+            return mistake
+        return None
 
     def follow(self, choice: Choice, deadline: float | None = None) -> None:
         """Begin a round with a choice made earlier, as a journal tells it."""

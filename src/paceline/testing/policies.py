@@ -161,7 +161,8 @@ class PlainGame:
                 for _ in range(ROUNDS):
                     self.choices.append(one_round(params, storage, asked, told, sample.pull))
         except IndexError as error:
-            self.out_of_bounds = f"in round {len(self.choices) + 1}: {error}"
+            if "out of bounds" in str(error):  # else an index that is no whole number: the compiler says it better
+                self.out_of_bounds = f"in round {len(self.choices) + 1}: {error}"
         except Exception:  # whatever else is wrong, the compiler says it better
             pass
 
