@@ -36,7 +36,7 @@ Floats = npt.NDArray[np.float64]
 UNIT_BITS = 32
 UNITS = 1 << UNIT_BITS
 PART_BITS = 31
-UNLIMITED = 1 << 62  # a cap that no count reaches
+UNLIMITED = 2**63 - 1  # a cap that no count reaches
 
 # Counts of the engine that do not belong to one resource.
 TALLY = np.dtype(
@@ -99,6 +99,20 @@ def line_units(books: Books, d: int) -> int:
 
 
 @kernel
+def overflow(books: Books, d: int) -> int:
+    """The units above the cap, which are lost.
+
+    Where the true line is not a whole number of units, one more: what was rounded off it is lost, too, and must not
+    come back with the next round's income.
+    """
+    over = line_units(books, d) - books.spent[d] - books.cap[d]
+    if over < 0:
+        return 0
+    rounded_off = (books.rate_part[d] * books.tally.t) & ((1 << PART_BITS) - 1)
+    return over + 1 if rounded_off > 0 else over
+
+
+@kernel
 def open_round(books: Books, resources: Any, rate: Floats, headroom: Floats, planned: Floats) -> bool:
     """Begin the next round: its income arrives. Says whether some pull might be paid for whatever it costs.
 
@@ -114,10 +128,9 @@ def open_round(books: Books, resources: Any, rate: Floats, headroom: Floats, pla
             books.held[d] -= part
             books.held_rounds[d] -= 1
         line = line_units(books, d)
-        over = line - books.spent[d] - books.cap[d]
-        if over > 0:
-            books.lost[d] += over
-            line -= over
+        over = overflow(books, d)
+        books.lost[d] += over
+        line -= over
         if books.credited[d] > 0:
             rate[d] = min(line * books.unit[d] / tally.t, 1.0)
         books.headroom[d] = line - books.spent[d] - books.reserved[d]
@@ -163,7 +176,7 @@ def move(books: Books, d: int, released: int, charged: int) -> None:
     books.reserved[d] -= released
     books.spent[d] += charged
     if charged < 0:  # a refill may run over
-        books.lost[d] += max(line_units(books, d) - books.spent[d] - books.cap[d], 0)
+        books.lost[d] += overflow(books, d)
 
 
 @kernel

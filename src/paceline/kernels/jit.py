@@ -194,7 +194,7 @@ def without_details(text: str) -> str:
     >>> without_details("Unknown attribute 'nosuch' of type State(Record(t[type=int64;offset=0]), array(int64, 1d, C))")
     "Unknown attribute 'nosuch' of type State"
     """
-    while len(text) > 80 and (shorter := re.sub(r"\([^()]*\)", "", text, count=1)) != text:
+    while len(text) > 50 and (shorter := re.sub(r"\([^()]*\)", "", text, count=1)) != text:
         text = shorter
     return text
 

@@ -146,7 +146,8 @@ def program_in(scratch: Scratch, resources: tuple[int, ...]) -> Program:
 def steering_in(scratch: Scratch, resources: tuple[int, ...]) -> Steering:
     """Room for steering by such a program."""
     rows, block = len(resources) + 1, scratch.block
-    return Steering(block[rows + 3, : rows - 1], block[rows + 4, : rows - 1], block[rows + 5], scratch.shares)
+    needed, surplus = block[rows + 3, : rows - 1], block[rows + 4, : rows - 1]
+    return Steering(needed, surplus, block[rows + 5], block[rows + 6], scratch.shares)
 
 
 def books_in(storage: Storage) -> Books:
@@ -178,7 +179,7 @@ def new_storage(arms: int, resources: int, memory: Any, record: np.dtype[Any]) -
         memory=memory,
         scratch=np.zeros((resources, arms)),
         members=np.concatenate([room.basis, room.last, room.shortlist]),
-        program=np.zeros((rows + 6, rows)),
+        program=np.zeros((rows + 7, rows)),
     )
     storage.numbers[WIDTH_ROW] = np.inf
     storage.amounts[CAP_ROW] = UNLIMITED

@@ -3,6 +3,7 @@
 A base (see lp.py) says how often each of its arms should be pulled on average. What was spent by chance, or before the
 base was found, shows in the headroom of each resource. Steering compares it with the headroom needed, turns the surplus
 into pulls owed by the inverse of the base, moves the mix towards them, and pulls the arm whose share has waited most.
+Resources that are short come first, the scarcest before all others: their buffers count on it.
 
 The parts are small so that a policy can step in between: `needed_headroom`, then `steer`, which change nothing but
 scratch, and `apply_credit` once the round has begun. Its memory is one number per arm, ``credit``.
@@ -29,7 +30,8 @@ class Steering(NamedTuple):
 
     needed: Floats  # (D,) headroom that a resource should have
     surplus: Floats  # (D,) what it has beyond, as far as it counts in this round
-    owed: Floats  # (D + 1,) pulls of each member of the base that would use the surplus up
+    owed: Floats  # (D + 1,) pulls of each member of the base that would use a surplus up
+    mix: Floats  # (D + 1,) the amounts of the members, moved as far as they can be towards what is owed
     shares: Floats  # (K,) of the base's arms in this round; what other arms have there is old
 
 
@@ -156,9 +158,12 @@ def needed_headroom(
     For resource i, with V the inverse and x the amounts of the base (ranging of the right-hand side):
         D = min of x_r / V[r, i]  over rows with V[r, i] > 0,     p_r = max(0, x_r - D V[r, i]),
         v = sum of p_r (variance of arm r + 0.25 / n_r)  +  variance between the costs of the arms under p,
-        b = m + m' - c_i + 1.5 B,     B = v / (2 D) log(1 + t D^2 / v),
-    with m the largest cost of the arms that D gives up and m' that of the arms left: 2 - c_i + 1.5 B where all are 1.
-    With one resource and base (j, k) that is pacing.py's rule but for the factor: D = c - rho_k, p all on k.
+        b = m + m' - c_i + D + 1.5 B,     B = v / (2 D) log(1 + t D^2 / v),
+    with m the largest cost of the arms that D gives up and m' that of the arms left: 2 - c_i + D + 1.5 B where all are
+    1. Below b the mix gives way by what is short, and at  b - D  it has given all: only from there does the headroom
+    climb by D a round, as B supposes. Without D in b an arm that should wait is pulled down there, and where v is small
+    B does not make up for it: the guard then refuses a fixed share of all rounds.
+    With one resource and base (j, k) that is pacing.py's rule but for D and the factor: D = c - rho_k, p all on k.
     With the null arm in the base waiting is free, and b is the largest cost of the base's arms.
 
     ``costs`` (D, K) are those that the base was found for, ``largest`` (K, D) those of single outcomes and ``spreads``
@@ -171,7 +176,8 @@ def needed_headroom(
         else:
             room = room_to_fall(program, d)
             spread = cost_spread(program, costs, spreads, d, room)
-            needed[d] = pull_and_reserve(program, largest, d, room) - rates[d] + BUFFERS * buffer(spread, room, t)
+            reserve = pull_and_reserve(program, largest, d, room)
+            needed[d] = reserve - rates[d] + room + BUFFERS * buffer(spread, room, t)
 
 
 @kernel
@@ -193,16 +199,6 @@ def fill_surplus(
 
 
 @kernel
-def fill_owed(program: Program, steering: Steering, resources: tuple[int, ...]) -> None:
-    """Pulls of each member that would use the surplus up:  n_r = sum over i of V[r, i] e_i."""
-    for r in range(len(resources) + 1):
-        owed = 0.0
-        for d in range(len(resources)):
-            owed += program.inverse[d, r] * steering.surplus[d]
-        steering.owed[r] = owed
-
-
-@kernel
 def step_length(program: Program, headroom: Floats, steering: Steering, arms: int, resources: tuple[int, ...]) -> float:
     """How far the mix can move towards what is owed, 1 at most, until a member is used up.
 
@@ -217,8 +213,54 @@ def step_length(program: Program, headroom: Floats, steering: Steering, arms: in
                 resource = member - arms - 1
                 counts = headroom[resource] < steering.needed[resource]
             if counts:
-                step = min(step, program.amounts[r] / -steering.owed[r])
+                step = min(step, steering.mix[r] / -steering.owed[r])
     return step
+
+
+@kernel
+def move_mix(program: Program, headroom: Floats, steering: Steering, arms: int, resources: tuple[int, ...]) -> None:
+    """Move the mix towards what is owed, as far as it can go."""
+    step = step_length(program, headroom, steering, arms, resources)
+    for r in range(len(resources) + 1):
+        steering.mix[r] = max(steering.mix[r] + step * steering.owed[r], 0.0)
+
+
+@kernel
+def scarcest(headroom: Floats, steering: Steering, resources: tuple[int, ...]) -> int:
+    """Of the resources that are short and still to be served the one with the least of what it needs; -1 for none."""
+    found, least = -1, math.inf
+    for d in range(len(resources)):
+        if steering.surplus[d] < 0.0 and headroom[d] < least * steering.needed[d]:
+            found, least = d, headroom[d] / steering.needed[d]
+    return found
+
+
+@kernel
+def serve_short(program: Program, headroom: Floats, steering: Steering, arms: int, resources: tuple[int, ...]) -> None:
+    """Move the mix for each resource that is short, the scarcest first; then they have no surplus any more.
+
+    A move along column i of V changes the use of resource i alone. Served together and in step, one that has little
+    room (a small D, hence a large buffer and large shortages) would leave next to none to one that needs it now.
+    """
+    for _ in range(len(resources)):
+        short = scarcest(headroom, steering, resources)
+        if short < 0:
+            break
+        for r in range(len(resources) + 1):
+            steering.owed[r] = program.inverse[short, r] * steering.surplus[short]
+        move_mix(program, headroom, steering, arms, resources)
+        steering.surplus[short] = 0.0
+
+
+@kernel
+def serve_all(program: Program, headroom: Floats, steering: Steering, arms: int, resources: tuple[int, ...]) -> None:
+    """Move the mix for all surpluses in step:  n_r = sum over i of V[r, i] e_i."""
+    for r in range(len(resources) + 1):
+        owed = 0.0
+        for d in range(len(resources)):
+            owed += program.inverse[d, r] * steering.surplus[d]
+        steering.owed[r] = owed
+    move_mix(program, headroom, steering, arms, resources)
 
 
 @kernel
@@ -233,21 +275,26 @@ def steer(
     """The arm to pull, K for none; ``steering.needed`` must be there. Writes the shares of the base's arms, sum 1.
 
     e_i = min(h_i - b_i, m_i)  for resources that bind (m_i the largest cost in the base, no cap with the null arm
-    there), 0 for others;  n_r = sum of V[r, i] e_i;  s = min(1, x_r / -n_r)  over rows with n_r < 0, those of slacks
-    only where h_i < b_i;  share of arm a:  max(0, x_a + s n_a),  scaled to sum 1. Of the arms with a share the one with
-    the largest  credit + share  is due; of equals the one with the lower number.
+    there), 0 for others. A move is  x_r += s n_r,  s = min(1, x_r / -n_r)  over rows with n_r < 0, those of slacks only
+    where h_i < b_i. First, unless the null arm is there, one with  n_r = V[r, i] e_i  for each resource i that is
+    short, by rising h_i / b_i;  then one with  n_r = sum of V[r, i] e_i  for the rest. Shares are the x_a of the arms,
+    scaled to sum 1. Of the arms with a share the one with the largest  credit + share  is due; of equals the one with
+    the lower number.
 
     None is due when no arm is in the base, or when what is short leaves all of the mix to the null arm.
     """
     arms = largest.shape[0]
     fill_surplus(program, headroom, largest, steering, resources)
-    fill_owed(program, steering, resources)
-    step = step_length(program, headroom, steering, arms, resources)
+    for r in range(len(resources) + 1):
+        steering.mix[r] = program.amounts[r]
+    if not has_null(program, arms):
+        serve_short(program, headroom, steering, arms, resources)
+    serve_all(program, headroom, steering, arms, resources)
     total = 0.0
     for r in range(len(resources) + 1):
         member = program.basis[r]
         if member < arms:
-            share = cleared(program.amounts[r] + step * steering.owed[r])
+            share = cleared(steering.mix[r])
             steering.shares[member] = share
             total += share
     due, most = arms, -math.inf

@@ -19,7 +19,7 @@ from paceline import checks
 from paceline.engine import Log
 from paceline.errors import Conflict, InvalidPolicy, InvalidValue, UnknownName
 from paceline.game import calls_for, check_choice, replayer_for
-from paceline.kernels.budget import line_units, move
+from paceline.kernels.budget import line_units, move, overflow
 from paceline.kernels.jit import plain_throughout
 from paceline.kernels.state import GUARD
 from paceline.live.arms import ArmSet
@@ -33,7 +33,7 @@ BATCH = 100_000  # rows of a log that are collected before they are taken in
 Choice = tuple[int, int, int]  # slot, reason, tag: what a policy has decided, in slots
 Units = tuple[int, ...]
 
-line_of, move_units = plain_throughout(line_units), plain_throughout(move)
+line_of, move_units, overflow_of = plain_throughout(line_units), plain_throughout(move), plain_throughout(overflow)
 
 
 class Ledger:
@@ -367,7 +367,7 @@ class Ledger:
             books.held_rounds[d] = max(over, int(books.held_rounds[d]))
             return
         books.credited[d] += units
-        books.lost[d] += max(int(line_of(books, d)) - int(books.spent[d]) - int(books.cap[d]), 0)
+        books.lost[d] += overflow_of(books, d)
 
     # Arms.
 
