@@ -109,7 +109,7 @@ def overflow(books: Books, d: int) -> int:
     if over < 0:
         return 0
     rounded_off = (books.rate_part[d] * books.tally.t) & ((1 << PART_BITS) - 1)
-    return over + 1 if rounded_off > 0 else over
+    return int(over + 1 if rounded_off > 0 else over)
 
 
 @kernel
