@@ -27,8 +27,7 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_eight_line_examples_have_at_most_eight_lines() -> None:
     examples = blocks("python")
-    assert len(examples) == 2
-    for example in examples:
+    for example in examples[:2]:  # those that are announced as such
         assert len([line for line in example.splitlines() if line.strip()]) <= 8
 
 

@@ -202,7 +202,8 @@ def simulate(params: Any, storage: Storage, world: Any, until: int) -> None:
         begin(params, books, state, decision)
         arm = decision.arm
         if is_pull(books, arm):
-            reward = outcome(world, state.clock, arm, books.pulls[arm], books.cost)
+            # The key is that of the books: a policy may write to its own clock.
+            reward = outcome(world, tally, arm, books.pulls[arm], books.cost)
             if math.isnan(reward):
                 break
             settle(books, state.resources, arm)

@@ -165,7 +165,7 @@ def in_python(policy: Policy, params: Any, storage: Storage, world: World | Play
 
 def pulled(world: World, storage: Storage) -> Callable[[int, int, int], tuple[float, tuple[float, ...]]]:
     """The outcomes of a compiled world, asked for from Python."""
-    cost, data, clock = np.zeros(len(storage.resources)), world.data, storage.clock
+    cost, data, clock = np.zeros(len(storage.resources)), world.data, storage.tally
     pull = direct(puller_for(type(world)), data, clock, 0, 0, cost)
 
     def outcome_of(_: int, arm: int, count: int) -> tuple[float, tuple[float, ...]]:

@@ -44,6 +44,8 @@ TALLY = np.dtype(
         np.record,
         [
             ("t", np.int64),
+            ("seed", np.uint64),
+            ("stream", np.uint64),
             ("rounds", np.int64),
             ("earned", np.float64),
             ("skips", np.int64),
@@ -59,6 +61,8 @@ class Tally(Protocol):
     """The fields of `TALLY`."""
 
     t: int  # the current round, from 1
+    seed: int  # the key of the world's random numbers, with
+    stream: int
     rounds: int  # over which a start stock without income is to last; 0 if there is none such
     earned: float  # sum of rewards
     skips: int  # rounds skipped by a skip rule

@@ -142,6 +142,7 @@ class Policy:
                 books.cap[d] = math.floor(cap * UNITS)
                 state.cap[d] = cap
         state.clock.seed, state.clock.stream = seed, stream
+        books.tally.seed, books.tally.stream = seed, stream
         return storage
 
 
