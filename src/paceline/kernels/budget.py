@@ -43,10 +43,10 @@ TALLY = np.dtype(
     (
         np.record,
         [
+            ("rounds", np.int64),  # not t: numba takes a record that begins like a clock for one
             ("t", np.int64),
             ("seed", np.uint64),
             ("stream", np.uint64),
-            ("rounds", np.int64),
             ("earned", np.float64),
             ("skips", np.int64),
             ("idle", np.int64),

@@ -30,6 +30,8 @@ Floats = npt.NDArray[np.float64]
 
 ByName = Mapping[str, Value]
 
+MOST = 2.0**30  # of a stock: more could not be counted in units
+
 
 @dataclass(frozen=True, init=False)
 class Problem:
@@ -91,7 +93,7 @@ class Problem:
             raise InvalidValue(f"coupled must be true or false, got {coupled!r}")
         most = check_max_costs(sides, max_costs, names)
         stocks = tuple(
-            checks.real(thing, given, 0) for thing, given in by_resource("start", start, names, otherwise=0.0).values()
+            checks.real(thing, given, 0, MOST) for thing, given in by_resource("start", start, names, otherwise=0.0).values()
         )
         values = {
             "rewards": rewards,
@@ -130,6 +132,9 @@ class Problem:
         for name, (thing, given) in by_resource("cost means", costs, names).items():
             cost_means = means(thing, given)
             top = means(*tops[name]) if tops[name][1] is not None else [1.0] * len(cost_means)
+            if len(top) != len(cost_means):
+                counts = f"{len(top)} for {len(cost_means)} arms"
+                raise InvalidValue(f"{tops[name][0]} must have one entry per arm, got {counts}")
             sides[name] = [scaled_beta(*pair, concentration) for pair in zip(cost_means, top, strict=False)]
         return cls(
             [Beta(mean, concentration) for mean in means("reward means", rewards)],
@@ -378,7 +383,7 @@ def check_caps(
         if value is None:
             caps.append(math.inf)
             continue
-        cap = checks.real(thing, value, 0, above_low=True)
+        cap = checks.real(thing, value, 0, MOST, above_low=True)
         if cap < max(largest):
             raise InvalidValue(f"{thing} must cover the largest cost of every arm, {max(largest):g}, got {cap:g}")
         if cap < stock:
