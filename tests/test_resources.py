@@ -185,11 +185,11 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
         {"budget": {**BUDGET, "energy": -0.1}, "start": {"energy": 1}},
         "budget of 'energy' must be in [0, 1], got -0.1",
     ),
-    "negative start": ({"start": {"energy": -1}}, "start of 'energy' must be a finite number of at least 0, got -1"),
+    "negative start": ({"start": {"energy": -1}}, "start of 'energy' must be in [0, 1.07374e+09], got -1"),
     "endless start": ({"start": {"energy": math.inf}}, "start of 'energy' must be", "got inf"),
     "start that cannot be counted": ({"start": {"energy": 1e10}}, "start of 'energy' must be"),
     "cap that cannot be counted": ({"cap": {"energy": 1e10}}, "cap of 'energy' must be"),
-    "cap of nothing": ({"cap": {"energy": 0}}, "cap of 'energy' must be a finite number above 0, got 0"),
+    "cap of nothing": ({"cap": {"energy": 0}}, "cap of 'energy' must be in (0, 1.07374e+09], got 0"),
     "cap below the largest cost": (
         {"cap": {"energy": 0.9}},
         "cap of 'energy' must cover the largest cost of every arm, 1, got 0.9",

@@ -93,7 +93,8 @@ class Problem:
             raise InvalidValue(f"coupled must be true or false, got {coupled!r}")
         most = check_max_costs(sides, max_costs, names)
         stocks = tuple(
-            checks.real(thing, given, 0, MOST) for thing, given in by_resource("start", start, names, otherwise=0.0).values()
+            checks.real(thing, given, 0, MOST)
+            for thing, given in by_resource("start", start, names, otherwise=0.0).values()
         )
         values = {
             "rewards": rewards,
