@@ -5,6 +5,8 @@ import pytest
 
 import paceline as pl
 
+pytestmark = pytest.mark.statistical
+
 # kind: (most of the limit that the pacer may lose, fewest times that SUAK must lose as much), geometric means
 WANTED = {"beta": (0.8, 40.0), "bernoulli": (0.45, 30.0), "mixed": (0.45, 40.0)}
 

@@ -242,6 +242,7 @@ for step in steps(begin_journal(sys.argv[1], snapshot_every=int(sys.argv[2]))):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "snapshot_every"), [(1, 1000), (50, 1000), (333, 1000), (200, 3)])
 def test_what_a_killed_process_has_acknowledged_is_there(tmp_path, count, snapshot_every):
     acknowledged = elsewhere.killed_after(count, WORK, tmp_path / "journal", snapshot_every)
@@ -274,6 +275,7 @@ assert_refuses_everything(bandit)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fsync", [False, True])
 @pytest.mark.parametrize("size", [1000, 1001, 1010, 3333])
 def test_a_full_disk_stops_the_bandit_and_loses_nothing(tmp_path, size, fsync):

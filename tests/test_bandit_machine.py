@@ -465,7 +465,13 @@ LIVES = [
 ]
 
 
-@pytest.mark.parametrize(("policy", "names"), LIVES, ids=[f"{name}, {names}" for name, names in LIVES])
+@pytest.mark.parametrize(
+    ("policy", "names"),
+    [
+        pytest.param(name, names, id=f"{name}, {names}", marks=() if name == "thompson" else pytest.mark.slow)
+        for name, names in LIVES
+    ],
+)
 def test_the_books_agree_through_every_life(policy, names):
     run_state_machine_as_test(
         partial(Life, POLICIES[policy], names),

@@ -14,6 +14,8 @@ import paceline
 from paceline.policies.uniform import Uniform
 from paceline.problems.problem import Problem
 
+pytestmark = pytest.mark.slow
+
 # Plays the policy whose class is named on the command line as module and name; prints what came of it.
 PLAY = """
 import importlib, json, sys

@@ -217,6 +217,7 @@ def test_reproduce_reports_to_people(reproduced):
         assert words in text
 
 
+@pytest.mark.slow
 def test_reproduce_one_figure_twice_into_the_same_folder(tmp_path):
     reports = []
     for _ in range(2):
@@ -315,6 +316,7 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED)
 def test_wrong_input_is_one_line(case, folder):
     arguments, words = REFUSED[case]

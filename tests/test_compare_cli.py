@@ -108,6 +108,7 @@ def test_help_lists_the_options():
         assert option in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -17,6 +17,8 @@ from paceline.engine import policy_parts
 from paceline.kernels import jit, stale
 from paceline.policies.uniform import Uniform
 
+pytestmark = pytest.mark.slow
+
 # Counts what numba compiles while the code in argv[1] runs; prints the functions' names.
 COUNTED = """
 import json, sys

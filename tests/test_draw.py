@@ -73,6 +73,7 @@ BETAS = {
 }
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", BETAS)
 def test_beta_draws(name):
     distribution = BETAS[name]

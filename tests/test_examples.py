@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
 STORIES = sorted(path for path in EXAMPLES.glob("*.py") if "def main()" in path.read_text(encoding="utf-8"))

@@ -141,6 +141,7 @@ def test_comes_back_to_a_good_arm_after_a_bad_start():
     assert (late[:, 0] > 0).all()
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize(("problem", "rounds"), [(play.THREE_ARMS, 500_000), (play.EIGHT_ARMS, 2_500_000)])
 def test_loses_at_most_an_eightieth_of_what_suak_loses(problem, rounds):
     res = pl.simulate(problem, ["thompson", "suak"], rounds=rounds, trials=4, checkpoints=1)

@@ -19,6 +19,8 @@ import pytest
 
 import paceline as pl
 
+pytestmark = pytest.mark.statistical
+
 FALSE_ALARM = 1e-6
 LIMIT = NormalDist().inv_cdf(1 - FALSE_ALARM / 2)  # 4.9 standard errors
 PROTOTYPE_TRIALS = 10

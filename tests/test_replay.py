@@ -358,6 +358,7 @@ def simulated(problem: pl.Problem, policy: str, rounds: float) -> np.ndarray:
     return run.totals.earned[:, -1] / round(rounds)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("policy", ["thompson", "suak", "uniform"])
 @pytest.mark.parametrize("share", [(1 / 3, 1 / 3, 1 / 3), (0.6, 0.3, 0.1)])
 def test_estimates_agree_with_the_simulator(policy, share):
@@ -389,6 +390,7 @@ def confounded(rows: int, seed: int) -> dict[str, np.ndarray]:
     }
 
 
+@pytest.mark.statistical
 def test_propensities_undo_a_biased_choice_of_arms():
     logs = [confounded(2000, seed) for seed in range(40)]
     heeded = [pl.replay(log, budget=1.0, propensity="p", repeats=5)["thompson", 1.0] for log in logs]

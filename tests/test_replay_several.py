@@ -164,6 +164,7 @@ def test_one_resource_with_a_name_is_one_without(policy):
     assert named.plot().axes[0].get_title() == plain.plot().axes[0].get_title()
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("policy", ["thompson", "uniform"])
 def test_estimates_agree_with_the_simulator(policy):
     budget = {"money": 0.5, "calls": 0.3}

@@ -18,6 +18,8 @@ from studies import EIGHT_ARMS, PAPERS_POLICIES, SMALL, after_writes, experiment
 import paceline as pl
 from paceline.experiments import runner as study_run
 
+pytestmark = pytest.mark.cluster
+
 WORKERS = 4
 HALF = 20  # of the 40 tasks of EIGHT_ARMS
 # Without a dashboard the scheduler still has a port for the web, and it must not be the same for every cluster.

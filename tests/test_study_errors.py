@@ -386,6 +386,7 @@ def on_a_full_disk(size: int, *arguments: object) -> subprocess.CompletedProcess
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [0, 4], ids=["at the first part", "at the end"])
 @pytest.mark.parametrize("engine", [(), ("--processes",)], ids=["threads", "processes"])
 def test_full_disk_is_one_line_and_loses_nothing(engine, kept, here):

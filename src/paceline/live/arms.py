@@ -158,5 +158,5 @@ def open_books(config: Config) -> Storage:
             books.tally.rounds = config.rounds
             rate = min(resource.start / resource.scale / config.rounds, 1.0)
         state.rate[d] = rate
-    state.clock.seed = config.seed  # whatever it is, the draws are those of stream 0
+    books.tally.seed = state.clock.seed = config.seed  # the stream is 0
     return storage

@@ -71,7 +71,8 @@ def steer_base(state: State, spreads: Floats) -> Decision:
         steering.needed[d] = fit_stock(state, d, steering.needed[d], largest_in_base(program, state.largest, d))
     arm = steer(program, state.headroom, state.largest, memory.credit, steering, resources)
     if arm == arms or affords(state, arm):
-        return Decision(arm, PACED if steering.shares[arm % arms] < 1.0 else SINGLE, arm)
+        alone = arm < arms and steering.shares[arm] == 1.0
+        return Decision(arm, SINGLE if alone else PACED, arm)
     best, best_value = arms, 0.0
     for i in range(arms):
         value = worth(scratch.rewards, scratch.costs, program.prices, i, resources)
