@@ -98,7 +98,7 @@ def tell_in_python(
 
 
 def replay_in_python(session: Session, storage: Storage, log: Log) -> None:
-    """`replay` for a plain-Python policy: it is not asked again, only told."""
+    """`replay` for a plain-Python policy. It is asked again, for what it draws and notes while choosing."""
     open_one, take_one, _ = carrier_for(len(storage.resources))
     for row in range(log.arm.size):
         arm, reason, tag = int(log.arm[row]), int(log.reason[row]), int(log.tag[row])
@@ -108,7 +108,8 @@ def replay_in_python(session: Session, storage: Storage, log: Log) -> None:
                 session, storage, arm, reason, tag, float(log.reward[row]), tuple(log.cost[row].tolist()), *units
             )
         else:
-            open_one(storage)
+            if open_one(storage):
+                session.choose(storage)
             take_one(CARRIED, storage, arm, reason)
 
 

@@ -27,24 +27,48 @@ from paceline.kernels.stale import remove_stale
 from paceline.machine import alone
 
 
-class InnerLibrary(JITCodeLibrary):  # type: ignore[misc]  # numba has no types
-    """The LLVM code of a kernel and of all kernels that it calls, to be linked into other libraries."""
+class LoopLibrary(JITCodeLibrary):  # type: ignore[misc]  # numba has no types
+    """The code of a loop. It links each kernel once, those that its kernels call among them."""
 
-    def _optimize_final_module(self) -> None:
-        """Nothing: the loop will."""
+    def add_linking_library(self, library: Any) -> None:
+        """Link a library, and what it would link itself were it a finished piece."""
+        super().add_linking_library(library)
+        if isinstance(library, InnerLibrary):
+            self._linking_libraries += library._linking_libraries
+            self._linking_libraries = list(dict.fromkeys(self._linking_libraries))
 
-    def _finalize_final_module(self) -> None:
-        """No machine code: the loop will have it."""
+
+class InnerLibrary(LoopLibrary):
+    """The LLVM code of a kernel, to be linked into loops.
+
+    Linking copies code. A kernel that took in the kernels it calls would be copied once for every level above it.
+    """
+
+    def finalize(self) -> None:
+        """Nothing is linked, optimised or made into machine code: the loop will do it."""
         self._finalize_dynamic_globals()
         self._finalized = True
 
 
-class InnerCompiler(Compiler):  # type: ignore[misc]
-    """The usual passes into an `InnerLibrary`."""
+class LoopCompiler(Compiler):  # type: ignore[misc]
+    """The usual passes into a `LoopLibrary`."""
+
+    library: type[JITCodeLibrary] = LoopLibrary
 
     def _compile_core(self) -> Any:
         state = self.state
-        state.library = InnerLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = self.library(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()  # so that the disk can have it
+        return super()._compile_core()
+
+
+class InnerCompiler(LoopCompiler):
+    """The usual passes into an `InnerLibrary`."""
+
+    library = InnerLibrary
+
+    def _compile_core(self) -> Any:
+        state = self.state
         state.flags.no_compile = True
         made = super()._compile_core()
         made = made._replace(entry_point=object())  # that by which those who call the kernel find it
@@ -82,7 +106,8 @@ class LoopDispatcher(CPUDispatcher):  # type: ignore[misc]
     """A loop that Python calls: compiled once on a machine, then loaded from the disk."""
 
     def __init__(self, function: Any, **options: Any) -> None:
-        super().__init__(function, targetoptions={**options, "nopython": True, "no_cfunc_wrapper": True})
+        as_loop = {"nopython": True, "no_cfunc_wrapper": True}
+        super().__init__(function, targetoptions={**options, **as_loop}, pipeline_class=LoopCompiler)
 
     def compile(self, types: Any) -> Any:
         """Load or compile. Another process that is about to do the same waits, and then finds it on the disk.
