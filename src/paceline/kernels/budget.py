@@ -131,15 +131,17 @@ def open_round(books: Books, resources: Any, rate: Floats, headroom: Floats, pla
             books.credited[d] += part
             books.held[d] -= part
             books.held_rounds[d] -= 1
-        line = line_units(books, d)
-        over = overflow(books, d)
-        books.lost[d] += over
-        line -= over
+        line, spent = line_units(books, d), books.spent[d]
+        if line - spent >= books.cap[d]:
+            over = overflow(books, d)
+            books.lost[d] += over
+            line -= over
         if books.credited[d] > 0:
             rate[d] = min(line * books.unit[d] / tally.t, 1.0)
-        books.headroom[d] = line - books.spent[d] - books.reserved[d]
-        headroom[d] = books.headroom[d] * books.unit[d]
-        payable = payable and books.headroom[d] >= books.least[d]
+        left = line - spent - books.reserved[d]
+        books.headroom[d] = left
+        headroom[d] = left * books.unit[d]
+        payable = payable and left >= books.least[d]
         if tally.rounds > 0 and books.rate[d] == 0:
             planned[d] = books.start[d] * books.unit[d] * max(1.0 - tally.t / tally.rounds, 0.0)
     return payable
