@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
 
 import paceline
@@ -15,6 +17,7 @@ from paceline import compile as ahead
 from paceline import machine
 from paceline.engine import policy_parts
 from paceline.kernels import jit, stale
+from paceline.kernels.hull import best_mix
 from paceline.policies.uniform import Uniform
 
 pytestmark = pytest.mark.slow
@@ -413,3 +416,12 @@ def test_a_file_that_somebody_else_has_removed_meanwhile(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "iterdir", lambda folder: iter([gone]))
     assert stale.remove_stale(tmp_path, fresh) == 0
     assert stale.remove_stale(tmp_path / "nowhere", fresh) == 0
+
+
+def test_a_function_of_the_users_own_may_call_a_kernel():
+    @numba.njit
+    def mixed(rewards, costs):
+        return best_mix(rewards, costs, 0.5)
+
+    means = np.array([0.3, 0.7, 0.8]), np.array([0.2, 0.6, 0.9])
+    assert mixed(*means) == jit.plain(best_mix)(*means, 0.5)

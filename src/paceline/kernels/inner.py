@@ -12,6 +12,7 @@ This file leans on parts of numba that are not promised to stay; jit.py does wit
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -31,11 +32,10 @@ class LoopLibrary(JITCodeLibrary):  # type: ignore[misc]  # numba has no types
     """The code of a loop. It links each kernel once, those that its kernels call among them."""
 
     def add_linking_library(self, library: Any) -> None:
-        """Link a library, and what it would link itself were it a finished piece."""
-        super().add_linking_library(library)
-        if isinstance(library, InnerLibrary):
-            self._linking_libraries += library._linking_libraries
-            self._linking_libraries = list(dict.fromkeys(self._linking_libraries))
+        """Link a library; of a kernel its own code, and then the code of those that it calls."""
+        library._ensure_finalized()
+        parts = [OwnCode(library), *library._linking_libraries] if isinstance(library, InnerLibrary) else [library]
+        self._linking_libraries = list(dict.fromkeys([*self._linking_libraries, *parts]))
 
 
 class InnerLibrary(LoopLibrary):
@@ -48,6 +48,36 @@ class InnerLibrary(LoopLibrary):
         """Nothing is linked, optimised or made into machine code: the loop will do it."""
         self._finalize_dynamic_globals()
         self._finalized = True
+
+    def own_module(self) -> Any:
+        """Without what it calls."""
+        return super()._get_module_for_linking()
+
+    @cached_property
+    def whole_module(self) -> Any:
+        """With all that it calls."""
+        module = self.own_module().clone()
+        for library in self._linking_libraries:
+            module.link_in(library._get_module_for_linking(), preserve=True)
+        return module
+
+    def _get_module_for_linking(self) -> Any:
+        """For a function that is no loop of ours, such as a user's own that calls a kernel."""
+        return self.whole_module
+
+
+@dataclass(frozen=True)
+class OwnCode:
+    """A library of which only the code of its own is linked."""
+
+    library: InnerLibrary
+
+    @property
+    def _reload_init(self) -> Any:
+        return self.library._reload_init
+
+    def _get_module_for_linking(self) -> Any:
+        return self.library.own_module()
 
 
 class LoopCompiler(Compiler):  # type: ignore[misc]
