@@ -31,6 +31,8 @@ from paceline.machine import alone
 class LoopLibrary(JITCodeLibrary):  # type: ignore[misc]  # numba has no types
     """The code of a loop. It links each kernel once, those that its kernels call among them."""
 
+    _linking_libraries: list[Any]
+
     def add_linking_library(self, library: Any) -> None:
         """Link a library; of a kernel its own code, and then the code of those that it calls."""
         library._ensure_finalized()
