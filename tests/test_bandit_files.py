@@ -140,6 +140,26 @@ def test_a_policy_in_plain_python_is_saved_with_all_that_it_has_learned(tmp_path
     reopened.close()
 
 
+class Gone:
+    """Of a module that is changed between two runs."""
+
+
+def test_what_a_policy_has_learned_in_a_class_that_is_gone(tmp_path, monkeypatch):
+    policy = Cheapest()
+    policy.model = Gone()
+    bandit = experienced(policy, journal=tmp_path / "journal")
+    bandit.save(tmp_path / "bandit.json")
+    bandit.snapshot()
+    bandit.close()
+    monkeypatch.delattr(f"{__name__}.Gone")
+    line = "what Cheapest has learned must be readable, got AttributeError"
+    with pytest.raises(UnreadableFile, match=rf"\A{line}\Z"):
+        Bandit.load(tmp_path / "bandit.json", policy=Cheapest())
+    with Bandit.open(tmp_path / "journal", policy=Cheapest()) as reopened:
+        assert reopened.recovered == f"snapshot was not used: {line}"
+        assert reopened.spent == bandit.spent
+
+
 def test_a_policy_of_ones_own_must_be_given_again(tmp_path):
     bandit = experienced(Mine())
     bandit.save(tmp_path / "bandit.json")

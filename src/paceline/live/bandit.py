@@ -10,7 +10,7 @@ from threading import RLock
 from types import TracebackType
 
 from paceline import checks
-from paceline.errors import InvalidValue, PacelineError, UnknownName
+from paceline.errors import InvalidPolicy, InvalidValue, PacelineError, UnknownName
 from paceline.kernels.state import GUARD
 from paceline.live import recovery, snapshot
 from paceline.live.arms import ACTIVE, PAUSED, RETIRED
@@ -336,8 +336,10 @@ class Bandit(View):
         if journal.lines >= self._next_snapshot:
             try:
                 self._write_snapshot(journal)
-            except OSError as error:  # a convenience; the journal alone is enough
+            except (OSError, InvalidPolicy) as error:  # a convenience; the journal alone is enough
                 LOG.warning("snapshot of %s could not be written: %s", journal.path, error)
+                if isinstance(error, InvalidPolicy):
+                    self._next_snapshot = math.inf  # it would be the same the next time
 
     def _write_snapshot(self, journal: Journal) -> None:
         if self._snapshot_every is not None:

@@ -4,13 +4,14 @@ import hashlib
 import json
 import math
 import os
+import pickle
 from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from paceline.errors import PacelineError, UnreadableFile
+from paceline.errors import InvalidPolicy, PacelineError, UnreadableFile
 from paceline.files import all_or_nothing
 from paceline.kernels.estimates import Estimates
 from paceline.kernels.state import books_in
@@ -85,7 +86,7 @@ def restore_ledger(body: dict[str, Any], policy: Policy | None = None) -> Ledger
         arm_set.full.pending[entry["slot"]] += 1
     arm_set.field()
     if isinstance(arm_set.params, Session):
-        arm_set.params.restore(b64decode(body["session"]))
+        restore_session(arm_set.params, body["session"])
     ledger.rounds = body["rounds"]
     ledger.renew_most_rounds()
     ledger.deadlines = sorted((e["deadline"], e["id"]) for e in body["open"] if e["deadline"] is not None)
@@ -96,7 +97,34 @@ def restore_ledger(body: dict[str, Any], policy: Policy | None = None) -> Ledger
 
 def dump_session(params: Any) -> str | None:
     """What a policy in plain Python has learned; a compiled one keeps all of it in its memory and record."""
-    return b64encode(params.dump()).decode() if isinstance(params, Session) else None
+    if not isinstance(params, Session):
+        return None
+    try:
+        return b64encode(params.dump()).decode()
+    except Exception as error:  # pickle lets through whatever an object raises
+        raise not_picklable(params.policy, error) from error
+
+
+def not_picklable(policy: Policy, error: Exception) -> InvalidPolicy:
+    """Which attribute of a policy cannot be written to a file, in one line."""
+    kind = type(policy).__name__
+    for name, value in vars(policy).items():
+        try:
+            pickle.dumps(value)
+        except Exception:
+            thing = f"{kind}.{name}"
+            return InvalidPolicy(f"{thing} must be something that pickle can save, got a {type(value).__name__}")
+    return InvalidPolicy(f"{kind} must keep what pickle can save, got {type(error).__name__}")
+
+
+def restore_session(session: Session, dumped: str) -> None:
+    """The way back from `dump_session`."""
+    content = b64decode(dumped)
+    try:
+        session.restore(content)
+    except Exception as error:  # such as a class that is not where it was
+        policy = type(session.policy).__name__
+        raise UnreadableFile(f"what {policy} has learned must be readable, got {type(error).__name__}") from error
 
 
 def restore_pull(entry: dict[str, Any]) -> PendingPull:
