@@ -1,6 +1,7 @@
 """save and load: the same bandit bit for bit, all or nothing, and nothing else is taken for one."""
 
 import json
+from dataclasses import dataclass
 
 import bookkeeper
 import elsewhere
@@ -10,6 +11,7 @@ from bookkeeper import FOR_SEVERAL, POLICIES, SEVERAL, live, state_of
 
 from paceline import Bandit, InvalidValue, OnePhase, PacelineError, PythonPolicy, Uniform, UnreadableFile
 from paceline.live import snapshot
+from paceline.policies import make_policy
 
 ONE = {"budget": 0.3, "max_cost": {"a": 0.2, "b": 1.0, "c": 0.5}}
 LIVES = {
@@ -163,11 +165,85 @@ def test_what_a_policy_has_learned_in_a_class_that_is_gone(tmp_path, monkeypatch
 def test_a_policy_of_ones_own_must_be_given_again(tmp_path):
     bandit = experienced(Mine())
     bandit.save(tmp_path / "bandit.json")
-    with pytest.raises(UnreadableFile, match="policy 'mine' is not one of paceline's; it must be given again"):
+    rule = "policy= must be given again, as an object or as module:Class or file.py:Class, got none"
+    with pytest.raises(InvalidValue, match=rf"\Apolicy 'mine' is not one of paceline's: {rule}\Z"):
         Bandit.load(tmp_path / "bandit.json")
+    with pytest.raises(InvalidValue, match=r"\Aa policy must be a name or an object such as SUAK\(\), got 3\Z"):
+        Bandit.load(tmp_path / "bandit.json", policy=3)
     with pytest.raises(InvalidValue, match="policy must be 'mine', as it was saved, got 'uniform'"):
         Bandit.load(tmp_path / "bandit.json", policy=Uniform())
     assert state_of(Bandit.load(tmp_path / "bandit.json", policy=Mine())) == state_of(bandit)
+
+
+OF_A_FILE = """
+from dataclasses import dataclass
+
+import paceline as pl
+
+
+@dataclass(frozen=True)
+class Fixed(pl.PythonPolicy):
+    arm: int = 0
+    others: tuple[int, ...] = ()
+
+    def choose(self, state):
+        return self.arm % state.pending.size
+"""
+
+
+def test_a_policy_of_ones_own_may_be_given_by_name(tmp_path):
+    (tmp_path / "mine.py").write_text(OF_A_FILE, encoding="utf-8")
+    name = f"{tmp_path / 'mine.py'}:Fixed"
+    bandit = experienced(make_policy(name, arm=2, others=(1,)), journal=tmp_path / "journal")
+    bandit.save(tmp_path / "bandit.json")
+    bandit.close()
+    assert state_of(Bandit.load(tmp_path / "bandit.json", policy=name)) == state_of(bandit)
+    with Bandit.open(tmp_path / "journal", policy=name) as reopened:
+        assert state_of(reopened) == state_of(bandit)
+    with pytest.raises(InvalidValue, match=r"\Apolicy must be 'Fixed', as it was saved, got 'uniform'\Z"):
+        Bandit.load(tmp_path / "bandit.json", policy="uniform")
+
+
+def test_a_policy_must_have_the_parameters_that_are_in_the_file(tmp_path):
+    """A change of policy would be another bandit, and the journal would not be what it decided."""
+    bandit = experienced(OnePhase(a=2.0, horizon=1000), journal=tmp_path / "journal")
+    bandit.save(tmp_path / "bandit.json")
+    bandit.close()
+    for other, line in (
+        (OnePhase(a=3.0, horizon=1000), "a of one-phase must be 2.0, as it was saved, got 3.0"),
+        (OnePhase(a=2.0), "horizon of one-phase must be 1000, as it was saved, got None"),
+    ):
+        for again in (Bandit.load, Bandit.open):
+            with pytest.raises(InvalidValue, match=rf"\A{line}\Z"):
+                again(tmp_path / ("bandit.json" if again == Bandit.load else "journal"), policy=other)
+    same = OnePhase(a=np.float32(2), horizon=np.int64(1000))
+    assert state_of(Bandit.load(tmp_path / "bandit.json", policy=same)) == state_of(bandit)
+
+
+@dataclass(frozen=True)
+class Equipped(Cheapest):
+    """With a parameter of any kind."""
+
+    tool: object = None
+
+    def reset(self, setting):
+        object.__setattr__(self, "cost", [0.0] * setting.arms)
+
+
+@pytest.mark.parametrize(
+    "tool", [np.zeros(2), {1, 2}, object(), [np.zeros(2)], lambda: 0], ids=lambda it: str(type(it))
+)
+def test_parameters_that_json_cannot_hold_are_refused_before_there_is_a_file(tmp_path, tool):
+    policy, kind = Equipped(tool), type(tool).__name__
+    rule = "a number, a text, or a list or dict of them to be written to a file"
+    line = rf"\Atool of Equipped must be {rule}, got a {kind}\Z"
+    with pytest.raises(InvalidValue, match=line):
+        Bandit(["a"], 1.0, policy, journal=tmp_path / "journal")
+    bandit = Bandit(["a"], 1.0, policy)
+    with pytest.raises(InvalidValue, match=line):
+        bandit.save(tmp_path / "bandit.json")
+    assert bandit.ask().arm == "a"
+    assert not list(tmp_path.iterdir())
 
 
 # Files that are refused.

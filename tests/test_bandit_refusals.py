@@ -36,6 +36,32 @@ def bandit(request, tmp_path):
     bandit.close()
 
 
+OPTIONS = [
+    ({"journal": 3}, "journal must be the path of a file, got 3"),
+    ({"journal": b"journal"}, "journal must be the path of a file, got b'journal'"),
+    ({"clock": 5}, "clock must be a function that gives the time in seconds, got 5"),
+    ({"fsync": "x"}, "fsync must be True or False, got 'x'"),
+    ({"fsync": None}, "fsync must be True or False, got None"),
+]
+
+
+@pytest.mark.parametrize(("options", "line"), OPTIONS, ids=str)
+def test_wrong_options_are_one_line_when_the_bandit_is_made(tmp_path, monkeypatch, options, line):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidValue, match=rf"\A{re.escape(line)}\Z"):
+        Bandit(["a"], 1.0, **{"journal": "new", **options})
+    assert not list(tmp_path.iterdir())
+    Bandit(["a"], 1.0, journal="journal").close()
+    with pytest.raises(InvalidValue, match=rf"\A{re.escape(line)}\Z"):
+        Bandit.open(**{"path": options.pop("journal", "journal"), **options})
+
+
+def test_paths_that_are_none():
+    for call in (Bandit(["a"], 1.0).save, Bandit.load):
+        with pytest.raises(InvalidValue, match=r"\Apath must be the path of a file, got 3\Z"):
+            call(3)
+
+
 # Numbers of decisions.
 
 CALLS = {

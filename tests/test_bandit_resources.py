@@ -128,6 +128,22 @@ def amounts(bandit):
     return {name: tuple(amount[name] for amount in each) for name in bandit.spent}
 
 
+def test_a_resource_may_be_called_cost_as_any_other(tmp_path):
+    """What counts is how the budget was given."""
+    bandit = Bandit(["a", "b"], {"cost": 0.5}, max_cost={"cost": {"a": 0.5, "b": 0.25}}, journal=tmp_path / "journal")
+    decision = bandit.ask()
+    bandit.tell(decision.id, reward=0.5, cost={"cost": 0.125})
+    bandit.credit({"cost": 2.0})
+    bandit.add("c", max_cost={"cost": 0.25})
+    bandit.save(tmp_path / "bandit.json")
+    bandit.close()
+    with Bandit.open(tmp_path / "journal") as reopened:
+        for each in (bandit, reopened, Bandit.load(tmp_path / "bandit.json")):
+            assert (each.spent, each.credited) == ({"cost": 0.125}, {"cost": 2.5})
+            assert each.estimates()["c"].cost["cost"].high == 0.25
+    assert Bandit(["a"], 0.5).headroom == 0.0
+
+
 def two(policy="uniform", **settings):
     """An arm that costs up to 1 euro and 2 calls; each round brings as much."""
     budget, max_cost = {"money": 1.0, "calls": 2.0}, {"money": 1.0, "calls": 2.0}

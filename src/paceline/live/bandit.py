@@ -21,7 +21,6 @@ from paceline.live.journal import Journal
 from paceline.live.ledger import Ledger
 from paceline.live.view import View
 from paceline.policies import PolicyLike
-from paceline.policies.policy import Policy
 
 LOG = logging.getLogger("paceline")
 
@@ -105,7 +104,9 @@ class Bandit(View):
         snapshot_every: int | None = recovery.SNAPSHOT_EVERY,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        check_snapshot_every(snapshot_every)
+        check_options(clock, fsync, snapshot_every)
+        if journal is not None:
+            check_path("journal", journal)
         config = make_config(
             arms=arms,
             budget=budget,
@@ -149,7 +150,7 @@ class Bandit(View):
         cls,
         path: str | os.PathLike[str],
         *,
-        policy: Policy | None = None,
+        policy: PolicyLike | None = None,
         fsync: bool = False,
         snapshot_every: int | None = recovery.SNAPSHOT_EVERY,
         clock: Callable[[], float] = time.time,
@@ -159,9 +160,13 @@ class Bandit(View):
         A last line torn by a crash was never acknowledged; it is dropped, and ``recovered`` says so (a warning is
         logged too). ``fsync`` syncs every event to the disk before the call returns, which survives a loss of power;
         without it, events survive the death of the process, and `sync` is there for the moments that matter. A snapshot
-        every so many events bounds the time that this takes. ``policy`` is needed for a policy of your own only.
+        every so many events bounds the time that this takes.
+
+        ``policy`` is needed for a policy of your own only: an object with the same parameters as before, or
+        "module:Class" or "file.py:Class", to which the parameters in the file are given.
         """
-        check_snapshot_every(snapshot_every)
+        check_options(clock, fsync, snapshot_every)
+        check_path("journal", path)
         found = recovery.reopen_journal(path, policy, fsync)
         bandit = cls.__new__(cls)
         bandit._start(found.ledger, clock)
@@ -173,15 +178,21 @@ class Bandit(View):
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], *, policy: Policy | None = None, clock: Callable[[], float] = time.time
+        cls, path: str | os.PathLike[str], *, policy: PolicyLike | None = None, clock: Callable[[], float] = time.time
     ) -> "Bandit":
-        """The bandit that `save` wrote: the same future decisions, bit for bit. It has no journal."""
+        """The bandit that `save` wrote: the same future decisions, bit for bit. It has no journal.
+
+        ``policy`` is as in `open`.
+        """
+        check_options(clock)
+        check_path("path", path)
         bandit = cls.__new__(cls)
         bandit._start(snapshot.load(path, policy), clock)
         return bandit
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one readable JSON file, all or nothing."""
+        check_path("path", path)
         with self._lock:
             self._change.check_books()
             try:
@@ -377,10 +388,20 @@ class Bandit(View):
         self.close()
 
 
-def check_snapshot_every(value: object) -> None:
-    """None, or a number of events."""
-    if value is not None:
-        checks.whole("snapshot_every", value, 1)
+def check_options(clock: object, fsync: object = False, snapshot_every: object = None) -> None:
+    """What says how to keep time and files, not how to decide."""
+    if not callable(clock):
+        raise InvalidValue(f"clock must be a function that gives the time in seconds, got {clock!r}")
+    if not isinstance(fsync, bool):
+        raise InvalidValue(f"fsync must be True or False, got {fsync!r}")
+    if snapshot_every is not None:
+        checks.whole("snapshot_every", snapshot_every, 1)
+
+
+def check_path(thing: str, value: object) -> None:
+    """The path of a file."""
+    if not isinstance(value, str | os.PathLike):
+        raise InvalidValue(f"{thing} must be the path of a file, got {value!r}")
 
 
 def check_id(value: object) -> int:

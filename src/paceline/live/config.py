@@ -1,8 +1,9 @@
 """What a live bandit is told when it is made: checked once, and written at the head of every file."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.errors import InvalidValue, UnreadableFile
+from paceline.errors import InvalidValue
 from paceline.live.resource import LARGEST_AMOUNT, Resource, label, make_resources
 from paceline.policies import POLICIES, PolicyLike, label_policies, make_policy
 from paceline.policies.policy import Policy, Setting
-from paceline.problems.resources import UNNAMED, by_resource
+from paceline.problems.resources import by_resource
 
 OF_A_RESOURCE = tuple(field.name for field in fields(Resource) if field.name != "name")
 
@@ -25,6 +26,7 @@ class Config:
 
     arms: tuple[str, ...]
     resources: tuple[Resource, ...]
+    is_unnamed: bool  # whether there is one resource that needs no name: then its amounts stand alone
     policy: Policy
     max_reward: float
     seed: int
@@ -42,11 +44,6 @@ class Config:
     def set_of_names(self) -> frozenset[str]:
         """The same, to compare with."""
         return frozenset(self.names)
-
-    @cached_property
-    def is_unnamed(self) -> bool:
-        """Whether there is one resource that needs no name: then its amounts stand alone."""
-        return self.names == (UNNAMED,)
 
     def by_name(self, values: Sequence[Any]) -> Any:
         """Values by the name of their resource; of one resource without a name the value itself."""
@@ -80,14 +77,12 @@ class Config:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        given: dict[str, Any] = asdict(self.policy) if is_dataclass(self.policy) else {}
-        parameters = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+        """For JSON. That amounts were given by name can be seen from how they are written."""
         settings = {name: getattr(self, name) for name in ("max_reward", "seed", "rounds", "remember")}
         return {
             "arms": list(self.arms),
             **{name: self.by_name([getattr(one, name) for one in self.resources]) for name in OF_A_RESOURCE},
-            "policy": {"name": self.policy.name, "parameters": parameters},
+            "policy": {"name": self.policy.name, "parameters": parameters_of(self.policy)},
             **settings,
             "expires": self.expires,
             "silence": self.silence,
@@ -118,13 +113,11 @@ def make_config(
         if rounds is None and resource.start > 0.0 == resource.budget == resource.max_refill:
             thing = label("the start stock", resource.name)
             raise InvalidValue(f"rounds must say how long {thing} has to last without income, got none")
-    chosen = label_policies(policy)
-    if len(chosen) != 1:
-        raise InvalidValue(f"policy must be one policy, got {', '.join(chosen)}")
     config = Config(
         arms=names,
         resources=resources,
-        policy=next(iter(chosen.values())),
+        is_unnamed=not isinstance(budget, Mapping),
+        policy=one_policy(policy),
         max_reward=checks.real("max_reward", max_reward, 0, LARGEST_AMOUNT, above_low=True),
         seed=checks.seed(seed),
         rounds=rounds,
@@ -136,6 +129,30 @@ def make_config(
     # A policy that cannot run live says so here.
     config.policy.params(config.setting(np.ones((len(names), len(resources)))))
     return config
+
+
+def one_policy(given: PolicyLike) -> Policy:
+    """The policy, from a name or an object."""
+    chosen = label_policies(given)
+    if len(chosen) != 1:
+        raise InvalidValue(f"policy must be one policy, got {', '.join(chosen)}")
+    return next(iter(chosen.values()))
+
+
+def parameters_of(policy: Policy) -> dict[str, Any]:
+    """The parameters of a policy, as JSON gives them back."""
+    return {field.name: as_in_json(policy, field.name) for field in fields(policy)} if is_dataclass(policy) else {}
+
+
+def as_in_json(policy: Policy, name: str) -> Any:
+    """One of them, if JSON can hold it."""
+    given = getattr(policy, name)
+    value = given.item() if isinstance(given, np.generic) else given
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError, RecursionError):
+        rule = "a number, a text, or a list or dict of them to be written to a file"
+        raise InvalidValue(f"{name} of {policy.name} must be {rule}, got a {type(given).__name__}") from None
 
 
 def check_arms(arms: object, known: Sequence[str] = ()) -> list[str]:
@@ -154,16 +171,28 @@ def check_arms(arms: object, known: Sequence[str] = ()) -> list[str]:
     return names
 
 
-def read_config(table: dict[str, Any], policy: Policy | None) -> Config:
+def read_config(table: dict[str, Any], policy: PolicyLike | None) -> Config:
     """The settings that `Config.to_dict` wrote; a policy that is not one of ours must be given again."""
     written = table["policy"]
-    if policy is None:
-        if written["name"] not in POLICIES:
-            name = written["name"]
-            raise UnreadableFile(
-                f"policy {name!r} is not one of paceline's; it must be given again as policy=, got none"
-            )
-        policy = make_policy(written["name"], **written["parameters"])
-    elif policy.name != written["name"]:
-        raise InvalidValue(f"policy must be {written['name']!r}, as it was saved, got {policy.name!r}")
-    return make_config(**{**table, "policy": policy})
+    return make_config(**{**table, "policy": same_policy(written["name"], written["parameters"], policy)})
+
+
+def same_policy(name: str, parameters: dict[str, Any], given: PolicyLike | None) -> Policy:
+    """The policy of that name and with these parameters: made anew, or the one that is given if it is the same."""
+    if given is None:
+        if name not in POLICIES:
+            rule = "must be given again, as an object or as module:Class or file.py:Class"
+            raise InvalidValue(f"policy {name!r} is not one of paceline's: policy= {rule}, got none")
+        given = name
+    if isinstance(given, str) and (given == name or given not in POLICIES):
+        policy = make_policy(given, **parameters)
+    else:
+        policy = one_policy(given)
+    if policy.name != name:
+        raise InvalidValue(f"policy must be {name!r}, as it was saved, got {policy.name!r}")
+    found = parameters_of(policy)
+    for parameter, saved in parameters.items():
+        value = found.get(parameter)
+        if value != saved and repr(value) != repr(saved):  # one that is not a number differs from itself
+            raise InvalidValue(f"{parameter} of {name} must be {saved!r}, as it was saved, got {value!r}")
+    return policy

@@ -10,7 +10,7 @@ from paceline.live import snapshot
 from paceline.live.config import read_config
 from paceline.live.journal import DIGITS, Journal, Place, Read, sync_folder
 from paceline.live.ledger import Ledger
-from paceline.policies.policy import Policy
+from paceline.policies import PolicyLike
 
 TITLE, FORMAT = "paceline journal", 2
 TITLE_BYTES = f'["{TITLE}"'.encode()
@@ -29,6 +29,7 @@ def snapshot_path(journal: Journal) -> Path:
 
 def begin_journal(path: str | os.PathLike[str], ledger: Ledger, sync_each: bool) -> Journal:
     """A new journal, with the settings of a bandit in its first line."""
+    first = json.dumps([TITLE, FORMAT, ledger.config.to_dict()])  # before there is a file
     journal = Journal(path, sync_each)
     try:
         if journal.size() > 0 and not is_unfinished(journal):
@@ -37,7 +38,7 @@ def begin_journal(path: str | os.PathLike[str], ledger: Ledger, sync_each: bool)
             )
         journal.drop_torn()  # a first line that was never finished
         snapshot_path(journal).unlink(missing_ok=True)  # of a journal that is gone
-        journal.append(json.dumps([TITLE, FORMAT, ledger.config.to_dict()]))
+        journal.append(first)
         if sync_each:
             sync_folder(journal.path)
     except BaseException:
@@ -63,7 +64,7 @@ class Reopened(NamedTuple):
     report: str | None
 
 
-def reopen_journal(path: str | os.PathLike[str], policy: Policy | None, sync_each: bool) -> Reopened:
+def reopen_journal(path: str | os.PathLike[str], policy: PolicyLike | None, sync_each: bool) -> Reopened:
     """Read a journal, with the help of its snapshot if there is one."""
     if not Path(path).exists():
         raise UnreadableFile(f"journal {path} must exist to be opened; Bandit(..., journal=path) begins one")
@@ -88,7 +89,7 @@ def reopen_journal(path: str | os.PathLike[str], policy: Policy | None, sync_eac
     return Reopened(ledger, journal, snapshot_lines, "; ".join(reports) or None)
 
 
-def from_the_start(journal: Journal, policy: Policy | None) -> tuple[Ledger, Read]:
+def from_the_start(journal: Journal, policy: PolicyLike | None) -> tuple[Ledger, Read]:
     """An empty ledger with the settings in the first line, and all events after it."""
     found = journal.read()
     if not found.texts:
@@ -108,7 +109,7 @@ def from_the_start(journal: Journal, policy: Policy | None) -> tuple[Ledger, Rea
     raise UnreadableFile(f"{journal.path} must be a journal of a Bandit; its first line is not that of one")
 
 
-def from_snapshot(journal: Journal, policy: Policy | None, reports: list[str]) -> tuple[Ledger, Read] | None:
+def from_snapshot(journal: Journal, policy: PolicyLike | None, reports: list[str]) -> tuple[Ledger, Read] | None:
     """The books in the snapshot and the events after it; None if there is no snapshot that can be trusted."""
     path = snapshot_path(journal)
     if not path.exists():

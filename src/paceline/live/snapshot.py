@@ -19,6 +19,7 @@ from paceline.live.config import read_config
 from paceline.live.decision import PendingPull
 from paceline.live.journal import sync_folder
 from paceline.live.ledger import Ledger
+from paceline.policies import PolicyLike
 from paceline.policies.policy import Policy
 from paceline.policies.python_policy import Session
 
@@ -62,7 +63,7 @@ def describe_ledger(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def restore_ledger(body: dict[str, Any], policy: Policy | None = None) -> Ledger:
+def restore_ledger(body: dict[str, Any], policy: PolicyLike | None = None) -> Ledger:
     """The books that `describe_ledger` described."""
     ledger = Ledger(read_config(body["settings"], policy))
     arm_set, arms, config = ledger.arm_set, body["arms"], ledger.config
@@ -193,12 +194,12 @@ def read_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     return body
 
 
-def load(path: str | os.PathLike[str], policy: Policy | None = None) -> Ledger:
+def load(path: str | os.PathLike[str], policy: PolicyLike | None = None) -> Ledger:
     """The books in a file."""
     return parse_ledger(read_file(path), path, policy)
 
 
-def parse_ledger(body: dict[str, Any], path: str | os.PathLike[str], policy: Policy | None) -> Ledger:
+def parse_ledger(body: dict[str, Any], path: str | os.PathLike[str], policy: PolicyLike | None) -> Ledger:
     """The books that the body of a file describes, if it makes sense."""
     try:
         return restore_ledger(body, policy)
