@@ -184,7 +184,6 @@ import paceline as pl
 @dataclass(frozen=True)
 class Fixed(pl.PythonPolicy):
     arm: int = 0
-    others: tuple[int, ...] = ()
 
     def choose(self, state):
         return self.arm % state.pending.size
@@ -194,7 +193,7 @@ class Fixed(pl.PythonPolicy):
 def test_a_policy_of_ones_own_may_be_given_by_name(tmp_path):
     (tmp_path / "mine.py").write_text(OF_A_FILE, encoding="utf-8")
     name = f"{tmp_path / 'mine.py'}:Fixed"
-    bandit = experienced(make_policy(name, arm=2, others=(1,)), journal=tmp_path / "journal")
+    bandit = experienced(make_policy(name, arm=2), journal=tmp_path / "journal")
     bandit.save(tmp_path / "bandit.json")
     bandit.close()
     assert state_of(Bandit.load(tmp_path / "bandit.json", policy=name)) == state_of(bandit)

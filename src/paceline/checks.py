@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from numbers import Integral, Real
-from typing import Any, cast
+from typing import Any
 
 from paceline.errors import InvalidValue
 
@@ -18,8 +18,11 @@ def real(
     high: float = math.inf,
     *,
     above_low: bool = False,
+    toward: float | None = None,
 ) -> float:
     """A finite number in [low, high], or in (low, high] with ``above_low``.
+
+    Of a number that is no float, such as a fraction, it is the next float, or the next one ``toward`` +-infinity.
 
     >>> real("budget", 0.5, 0, 1, above_low=True)
     0.5
@@ -27,21 +30,37 @@ def real(
     Traceback (most recent call last):
         ...
     paceline.errors.InvalidValue: budget must be in (0, 1], got 1.4
+    >>> real("cost", 2**53 + 1, toward=math.inf) == 2**53 + 2
+    True
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InvalidValue(f"{thing} must be a number, got {value!r}")
-    try:
-        number = float(value)
-    except OverflowError:  # an integer that no float can hold
-        number = math.inf if cast(int, value) > 0 else -math.inf
-    above = number > low if above_low else number >= low
-    if not (math.isfinite(number) and above and number <= high):
+    exact, number = (value, value) if type(value) is float else as_float(thing, value, toward)
+    above = low < min(exact, number) if above_low else low <= exact
+    if not (math.isfinite(number) and above and exact <= high):
         if high == math.inf:
             rule = f"a finite number {'above' if above_low else 'of at least'} {low:g}" if low > -math.inf else "finite"
         else:
             rule = f"in {'(' if above_low else '['}{low:g}, {high:g}]"
-        raise InvalidValue(f"{thing} must be {rule}, got {number!r}")
+        raise InvalidValue(f"{thing} must be {rule}, got {exact!r}")
     return number
+
+
+def as_float(thing: str, value: object, toward: float | None) -> tuple[Any, float]:
+    """A number as it is, to be compared with floats, and the float that stands for it."""
+    exact: Any = value
+    if type(value) is not int:
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise InvalidValue(f"{thing} must be a number, got {value!r}")
+        if isinstance(value, Integral):
+            exact = int(value)  # integers of NumPy compare as floats
+    try:
+        number = float(exact)
+    except OverflowError:  # a number that no float can hold
+        number = math.inf if exact > 0 else -math.inf
+    if exact == number or not math.isfinite(number):
+        return number, number
+    if toward is not None and (exact > number) == (toward > number):
+        number = math.nextafter(number, toward)
+    return exact, number
 
 
 def entries(thing: str, value: object) -> list[Any]:

@@ -19,6 +19,7 @@ from paceline.live.config import make_config
 from paceline.live.decision import Decision, as_decision
 from paceline.live.journal import Journal
 from paceline.live.ledger import Ledger
+from paceline.live.resource import DOWN, UP
 from paceline.live.view import View
 from paceline.policies import PolicyLike
 
@@ -263,7 +264,8 @@ class Bandit(View):
                 self._expire_due()
             with self._change:
                 if ledger.tell(number, reward, costs) and self._journal is not None:
-                    self._write(f'["tell",{number},{as_json(reward)},{",".join(map(as_json, costs))}]')
+                    told = ",".join([as_json(cost, UP) for cost in costs])
+                    self._write(f'["tell",{number},{as_json(reward)},{told}]')
 
     def cancel(self, id: int) -> None:
         """A decision was never acted on: its reservation is released, nothing is learned."""
@@ -308,7 +310,8 @@ class Bandit(View):
         with self._lock, self._change:
             amounts = self._ledger.config.in_order("credit", amount)
             self._ledger.credit(amounts, over)
-            self._write(f'["credit",{int(over)},{",".join(map(as_json, amounts))}]')
+            credited = ",".join([as_json(amount, DOWN) for amount in amounts])
+            self._write(f'["credit",{int(over)},{credited}]')
 
     # Arms.
 
@@ -411,6 +414,8 @@ def check_id(value: object) -> int:
     return int(value)
 
 
-def as_json(value: float | None) -> str:
-    """A number as JSON, to the last digit."""
-    return "null" if value is None else repr(float(value))
+def as_json(value: float | None, toward: float | None = None) -> str:
+    """A number as JSON, to the last digit; it has passed its check, and is rounded as it was there."""
+    if type(value) is float:
+        return repr(value)
+    return "null" if value is None else repr(checks.real("number", value, toward=toward))

@@ -25,7 +25,7 @@ from paceline.kernels.state import GUARD
 from paceline.live.arms import ArmSet
 from paceline.live.config import Config, check_arms
 from paceline.live.decision import CANCELLED, NULL, Costs, Outcome, PendingPull
-from paceline.live.resource import label
+from paceline.live.resource import DOWN, UP, label
 
 MOST_COUNT = 2**63 - 2**33  # units, with room for the costs of a round
 BATCH = 100_000  # rows of a log that are collected before they are taken in
@@ -250,7 +250,8 @@ class Ledger:
             raise Conflict(f"decision {number} was cancelled; it must not be told an outcome, got {news}")
         things = ["reward", *(label("cost", name) for name in self.config.names)]
         for thing, given, known in zip(things, (reward, *costs), (told[0], *told[1]), strict=True):
-            if given is not None and checks.real(f"{thing} of decision {number}", given) != known:
+            toward = None if thing == "reward" else UP
+            if given is not None and checks.real(f"{thing} of decision {number}", given, toward=toward) != known:
                 raise Conflict(f"decision {number} must keep its {thing} {known!r}, got {given!r}")
 
     def cancel(self, number: int) -> bool:
@@ -346,7 +347,7 @@ class Ledger:
             if given is None and not self.config.is_unnamed:
                 income.append(None)
                 continue
-            amount = checks.real(label("credit", resource.name), given, 0, above_low=True)
+            amount = checks.real(label("credit", resource.name), given, 0, above_low=True, toward=DOWN)
             refills = self.rounds * resource.currency.charge(resource.max_refill)
             so_far = int(line_of(books, d)) + int(books.lost[d]) + int(books.held[d]) + refills
             resource.currency.check_total(label("income", resource.name), so_far, amount)

@@ -1,5 +1,6 @@
 """The settings of one resource of a live bandit: checked once, in the user's own unit."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,8 @@ from paceline.problems.resources import UNNAMED, by_resource, resource_names
 
 # Far from where floats end, so that no sum or square on the way overflows or vanishes.
 LARGEST_AMOUNT, SMALLEST_SCALE = 2.0**500, 2.0**-500
+
+UP, DOWN = math.inf, -math.inf  # how costs and income are rounded to a float
 
 MaxCost = float | dict[str, float]  # of all arms, or by the name of the arm
 Labelled = tuple[str, Any]  # what to call a value in a message, and the value
@@ -65,7 +68,7 @@ class Resource:
     def check_max_cost(self, arm: str, given: object) -> float:
         """The largest cost of a new arm, at most the scale and the cap."""
         thing = f"{label('max_cost', self.name)} of {arm}"
-        largest = checks.real(thing, given, 0)
+        largest = checks.real(thing, given, 0, toward=UP)
         if largest > self.scale:
             raise InvalidValue(
                 f"{thing} must be at most the scale of costs, {self.scale:g} "
@@ -91,7 +94,7 @@ class Resource:
             raise InvalidValue(
                 f"{thing} must be at least {low:g} (max_refill= says what a pull may bring), got {given!r}"
             )
-        return checks.real(thing, given, low, most)
+        return checks.real(thing, given, low, most, toward=UP)
 
 
 def make_resources(
@@ -127,7 +130,7 @@ def largest_by_resource(given: object, names: tuple[str, ...], named: bool) -> d
 
 def make_resource(name: str, arms: Sequence[str], given: dict[str, Labelled]) -> Resource:
     """One resource, from its settings."""
-    budget = checks.real(*given["budget"], 0, LARGEST_AMOUNT)
+    budget = checks.real(*given["budget"], 0, LARGEST_AMOUNT, toward=DOWN)
     max_cost = check_max_costs(*given["max_cost"], arms)
     max_refill = checks.real(*given["max_refill"], 0, LARGEST_AMOUNT)
     largest = max(max_cost.values()) if isinstance(max_cost, dict) else max_cost
@@ -140,10 +143,10 @@ def make_resource(name: str, arms: Sequence[str], given: dict[str, Labelled]) ->
         rule = f"at least the largest max_cost, the budget and max_refill, {least_scale:g}"
         raise InvalidValue(f"{thing} must be {rule}, got {scale!r}")
     checks.real(label("the scale of costs", name), scale, SMALLEST_SCALE)
-    start = checks.real(*given["start"], 0, LARGEST_AMOUNT)
+    start = checks.real(*given["start"], 0, LARGEST_AMOUNT, toward=DOWN)
     Currency(scale).check_total(label("income", name), 0, start)
     thing, cap = given["cap"]
-    cap = None if cap is None else checks.real(thing, cap, 0, LARGEST_AMOUNT)
+    cap = None if cap is None else checks.real(thing, cap, 0, LARGEST_AMOUNT, toward=DOWN)
     resource = Resource(name, budget, max_cost, max_refill, scale, start, cap)
     if not resource.can_hold(largest):
         raise InvalidValue(
@@ -157,10 +160,10 @@ def make_resource(name: str, arms: Sequence[str], given: dict[str, Labelled]) ->
 def check_max_costs(thing: str, given: object, arms: Sequence[str]) -> MaxCost:
     """One largest cost for all arms, or one for each by name."""
     if not isinstance(given, Mapping):
-        return checks.real(thing, given, 0, LARGEST_AMOUNT)
+        return checks.real(thing, given, 0, LARGEST_AMOUNT, toward=UP)
     unknown = [name for name in given if name not in arms]
     missing = [name for name in arms if name not in given]
     if unknown or missing:
         problem = f"no entry for {missing[0]!r}" if missing else f"an entry for {unknown[0]!r}"
         raise InvalidValue(f"{thing} must have one entry for every arm, got {problem}")
-    return {name: checks.real(f"{thing} of {name}", given[name], 0, LARGEST_AMOUNT) for name in arms}
+    return {name: checks.real(f"{thing} of {name}", given[name], 0, LARGEST_AMOUNT, toward=UP) for name in arms}

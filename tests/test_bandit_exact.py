@@ -1,0 +1,89 @@
+"""Numbers that no float holds: a cost counts as no less than it is, income as no more, from the exact value on."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from bookkeeper import state_of
+
+from paceline import Bandit, InvalidValue
+
+BIG = 2.0**54
+A_BIT_MORE = Fraction(1, 2) + Fraction(1, 2**80)
+LONG = np.longdouble(1) / np.longdouble(3)
+NUMBERS = {
+    "an integer": (2**53 + 1, BIG),
+    "an integer of numpy": (np.int64(2**54 - 1), BIG),
+    "a fraction": (A_BIT_MORE, 1.0),
+    "a tiny fraction": (Fraction(1, 10**400), 1.0),
+    "a long double": (LONG, 1.0),
+}
+every_number = pytest.mark.parametrize(("number", "most"), NUMBERS.values(), ids=NUMBERS)
+
+
+def exactly(number) -> Fraction:
+    """A number as it is."""
+    if isinstance(number, np.integer):
+        return Fraction(int(number))
+    return Fraction(*map(int, number.as_integer_ratio())) if isinstance(number, np.floating) else Fraction(number)
+
+
+def made(tmp_path, most: float = 1.0, **settings) -> Bandit:
+    return Bandit(["a"], most, max_cost=most, journal=tmp_path / "journal", **settings)
+
+
+def check_reopened(bandit: Bandit, tmp_path) -> None:
+    """The journal says what was booked."""
+    bandit.close()
+    with Bandit.open(tmp_path / "journal") as reopened:
+        assert state_of(reopened) == state_of(bandit)
+
+
+@every_number
+def test_a_cost_is_rounded_up_and_may_be_told_again(tmp_path, number, most):
+    bandit = made(tmp_path, most)
+    for _ in range(2):
+        bandit.tell(bandit.ask().id, reward=0.5, cost=number)
+        bandit.tell(bandit.rounds, reward=0.5, cost=number)
+    assert Fraction(bandit.spent) >= 2 * exactly(number)
+    bandit.tell(bandit.ask().id, cost=number)
+    bandit.tell(bandit.rounds, cost=number)
+    check_reopened(bandit, tmp_path)
+
+
+@every_number
+def test_income_is_rounded_down(tmp_path, number, most):
+    bandit = made(tmp_path, most)
+    if float(number) == 0.0:
+        with pytest.raises(InvalidValue, match=r"\Acredit must be a finite number above 0, got Fraction\(1, 1"):
+            bandit.credit(number)
+    else:
+        bandit.credit(number)
+    assert Fraction(bandit.credited) <= exactly(number)
+    check_reopened(bandit, tmp_path)
+    stocked = Bandit(["a"], number, max_cost=most, scale=2 * most, start=number, cap=2 * most, rounds=10)
+    assert Fraction(stocked.credited) <= exactly(number)
+    stocked.ask()
+    assert Fraction(stocked.credited) <= 2 * exactly(number)
+
+
+@every_number
+def test_a_largest_cost_covers_what_it_says(tmp_path, number, most):
+    bandit = Bandit(["a"], most, max_cost=number)
+    assert bandit.ask().arm == "a"
+    assert Fraction(bandit.reserved) >= exactly(number)
+    bandit.tell(1, reward=0.5, cost=number)
+    assert Fraction(bandit.spent) >= exactly(number)
+
+
+TOO_MUCH = [(2**53 + 1, 2.0**53), (A_BIT_MORE, 0.5), (np.longdouble(1) + np.finfo(np.longdouble).eps, 1.0)]
+
+
+@pytest.mark.parametrize(("number", "most"), TOO_MUCH, ids=["an integer", "a fraction", "a long double"])
+def test_a_cost_just_above_the_largest_is_refused(tmp_path, number, most):
+    bandit = made(tmp_path, most)
+    bandit.ask()
+    with pytest.raises(InvalidValue, match=r"\Acost of decision 1 \(a\) must be in \[0, [0-9.e+]+\], got .+\Z"):
+        bandit.tell(1, cost=number)
+    assert bandit.spent == 0.0
+    check_reopened(bandit, tmp_path)
