@@ -296,3 +296,13 @@ def test_what_cannot_be_drawn_is_refused(words, kind, options):
 def test_every_kind_is_described_in_a_line():
     assert all(families.KINDS[kind] and "\n" not in families.KINDS[kind] for kind in KINDS)
     assert set(KINDS) <= set(families.KINDS)
+
+
+def test_an_experiment_refers_to_its_problems_by_name(tmp_path):
+    (tmp_path / "e.toml").write_text(
+        'rounds = 300\ntrials = 2\npolicies = ["uniform"]\n[[problem]]\nfamily = "bidding"\nsize = 2\nseed = 3\n'
+    )
+    study = pl.run_experiment(pl.Experiment.read(tmp_path / "e.toml"), tmp_path / "out")
+    assert (tmp_path / "out" / "manifest.json").stat().st_size < 20_000
+    assert pl.Study.open(tmp_path / "out").problems == families.family("bidding", 2, seed=3)
+    assert list(study) == ["bidding 1", "bidding 2"]

@@ -85,7 +85,7 @@ def lifted_divergence(values: npt.NDArray[np.float64], mean: float, top: float) 
         return math.inf
     low, high = 0.0, 1.0 / (top - mean)
     if values.max() < top and rise(distances, high)[0] >= 0.0:
-        low = high
+        low = high  # it rises to the end; no need to creep there
     s = low
     for _ in range(100):
         slope, bend = rise(distances, s)
