@@ -104,3 +104,10 @@ def test_what_is_recorded_cannot_be_asked_for(words, kind, options):
 
 def test_a_budget_may_be_given():
     assert pl.problems.random("fishing", 0, budget=0.05).budget == 0.05
+
+
+def test_the_oracle_does_not_ask_for_what_the_guard_refuses():
+    """Beside a free arm (no voucher) the headroom need not grow after a pull; it must still cover the pull itself."""
+    for problem in pl.problems.family("hiv", 8, seed=5):
+        run = pl.simulate(problem, "oracle", rounds=5000, trials=1)["oracle"]
+        assert run.skips[0, -1] < 30
