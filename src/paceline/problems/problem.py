@@ -194,8 +194,9 @@ class Problem:
         >>> problem = Problem.observed(rewards=won, costs=[[0, 0.4], [0.1, 0.1], [0, 0]], budget=0.1)
         >>> problem.reward_means.round(3).tolist(), problem.cost_means.round(3).tolist()
         ([0.333, 0.667], [0.033, 0.167])
-        >>> problem.sample(seed=1).pull(1)
-        (1.0, 0.4)
+        >>> world = problem.sample(seed=1)
+        >>> sorted({world.pull(1) for _ in range(100)})  # never a reward of 1 at the cost of the third row
+        [(0.0, 0.0), (1.0, 0.1), (1.0, 0.4)]
         """
         names = resource_names("costs", costs)
         sides = by_resource("costs", costs, names)
