@@ -54,12 +54,12 @@ def choose(params: Params, state: State) -> Decision:
 class Oracle(Policy):
     """Pull the expensive arm j of the optimal base when  h(t) >= 2 - c + B log t,  else the cheap arm k.
 
-    (Where largest costs m below 1 are known, 2 is m_j + m_k; and less than m_j would only be refused.) A pull of j leaves at least  1 + B log t  whatever it
-    costs. From there on k is pulled, and the headroom climbs by  c - rho_k  a round on average, with the variance v_k
-    of the cost of k. The chance that it falls by x on the way is about  exp(-2 x (c - rho_k) / v_k)  (the Lundberg
-    exponent of a random walk), so  B = v_k / (2 (c - rho_k))  makes a guard skip in round t about 1/t likely: O(log T)
-    rounds lost to skips and O(log T) budget unspent. With the null arm as k there is nothing to fear: j is pulled
-    whenever the guard allows it.
+    (Where largest costs m below 1 are known, 2 is m_j + m_k; and less than m_j would only be refused.) A pull of j
+    leaves at least  1 + B log t  whatever it costs. From there on k is pulled, and the headroom climbs by  c - rho_k  a
+    round on average, with the variance v_k of the cost of k. The chance that it falls by x on the way is about  exp(-2
+    x (c - rho_k) / v_k)  (the Lundberg exponent of a random walk), so  B = v_k / (2 (c - rho_k))  makes a guard skip in
+    round t about 1/t likely: O(log T) rounds lost to skips and O(log T) budget unspent. With the null arm as k there is
+    nothing to fear: j is pulled whenever the guard allows it.
 
     With several resources it steers the optimal base as the Thompson pacer steers the drawn one.
 
