@@ -1,0 +1,76 @@
+"""Pacing on the edge: an arm whose cost is the budget rate, as far as can be told.
+
+Pulled all the time, such an arm spends  c t +- sigma sqrt(t):  the headroom is a walk without drift, and no buffer keeps
+it from the guard. A shortage is made up for with the next cheaper arm on the hull, not with the null arm; a surplus is
+used with the next dearer one. Between the two lines the arm itself is pulled. With W the distance of the lines, the
+price left and right of the arm lam_l >= lam_r and v the variance of its cost, that loses about
+(lam_l - lam_r) v t / (2 W) + lam_r W / 2,  so W grows with sqrt(v t) and so does the loss. No rule can do better in
+order: the best reward of a fluid mix, t mu, cannot be had at the edge.
+"""
+
+import math
+
+from paceline.kernels.estimates import variance
+from paceline.kernels.jit import kernel
+from paceline.kernels.state import State
+from paceline.policies.pacing import affords
+
+CERTAIN = 9.0  # squared deviations by which a mean cost must differ from the rate to be off the edge
+WIDTH = 0.7  # W in units of sqrt(v t)
+
+
+@kernel
+def cheaper_neighbour(state: State, arm: int) -> int:
+    """The arm below the rate, or the null arm (K), that is next to an arm on the hull of the scratch arrays' means."""
+    rewards, costs, rate = state.scratch.rewards, state.scratch.costs[0], state.rate[0]
+    best, least = rewards.size, rewards[arm] / costs[arm] if costs[arm] > 0.0 else math.inf
+    for i in range(rewards.size):
+        if costs[i] < costs[arm] and costs[i] < rate:
+            slope = (rewards[arm] - rewards[i]) / (costs[arm] - costs[i])
+            if slope < least:
+                best, least = i, slope
+    return best
+
+
+@kernel
+def dearer_neighbour(state: State, arm: int) -> int:
+    """The arm above the rate that is next to an arm on the hull and earns more; -1 if there is none."""
+    rewards, costs, rate = state.scratch.rewards, state.scratch.costs[0], state.rate[0]
+    best, most = -1, 0.0
+    for i in range(rewards.size):
+        if costs[i] > costs[arm] and costs[i] > rate:
+            slope = (rewards[i] - rewards[arm]) / (costs[i] - costs[arm])
+            if slope > most:
+                best, most = i, slope
+    return best
+
+
+@kernel
+def pace_on_edge(state: State, arm: int, headroom: float, spread: float) -> int:
+    """The arm to pull if this one is on the edge; -1 if it is not, or if the headroom does not cover what is due.
+
+    ``spread`` is the variance of its cost.
+    """
+    low = 2.0 * state.largest[arm, 0] - state.rate[0]
+    due = arm
+    if headroom < low:
+        cheaper = cheaper_neighbour(state, arm)
+        due = cheaper if cheaper < state.arms.pulls.size else arm
+    elif headroom >= low + WIDTH * math.sqrt(spread * state.clock.t):
+        dearer = dearer_neighbour(state, arm)
+        due = dearer if dearer >= 0 else arm
+    return due if affords(state, due) else -1
+
+
+@kernel
+def is_on_edge(state: State, drift: float, spread: float) -> bool:
+    """Whether  t d^2 < 9 v:  a walk with that drift and variance per round is not told from one without drift."""
+    return state.clock.t * drift * drift < CERTAIN * spread
+
+
+@kernel
+def observed_spread(state: State, arm: int) -> float:
+    """The empirical variance of an arm's cost, with a word of doubt in units of its largest cost."""
+    arms, top = state.arms, state.largest[arm, 0]
+    pulls = arms.pulls[arm]
+    return variance(arms.cost_squares[arm, 0], arms.cost_mean[arm, 0], pulls) + 0.25 * top * top / max(pulls, 1)
