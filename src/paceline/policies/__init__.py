@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from paceline.errors import InvalidValue, UnknownName, UnknownParameter
 from paceline.kernels.state import SKIP, Decision, State
-from paceline.policies.loading import load_policy_class
 from paceline.policies.epsilon_greedy import EpsilonGreedyPacer
 from paceline.policies.greedy import GreedyPacer
 from paceline.policies.index import IndexPacer
+from paceline.policies.loading import load_policy_class
 from paceline.policies.one_phase import OnePhase
 from paceline.policies.optimistic import OptimisticPacer
 from paceline.policies.oracle import Oracle

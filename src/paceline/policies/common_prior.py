@@ -81,9 +81,8 @@ def strength_of(mean: float, dispersion: float) -> float:
 @kernel
 def sums_of(state: State, lows: tuple[float, ...], arm: int, side: int) -> tuple[float, float]:
     """Sum of the outcomes, and  n v,  on a scale of [0, 1]."""
-    arms, low_span = state.arms, span_of(state, lows, arm, side)
-    low, span = low_span
-    n = arms.pulls[arm]
+    arms, n = state.arms, state.arms.pulls[arm]
+    low, span = span_of(state, lows, arm, side)
     if side == 0:
         total, squares, mean = arms.reward_sum[arm], arms.reward_squares[arm], arms.reward_mean[arm]
     else:
@@ -195,7 +194,7 @@ def take_in(
         stale = stale or has_moved(dispersion, memory.common[side, DISPERSION])
     if not stale:
         believe_arm(state, lows, memory, arm, resources)
-        return False
+        return
     memory.renewed[0] = memory.known[0]
     for side in range(len(resources) + 1):
         mean, dispersion = common_now(memory.common[side])
@@ -205,4 +204,3 @@ def take_in(
             for side in range(len(resources) + 1):
                 put_part(state, lows, memory, i, side)
             believe_arm(state, lows, memory, i, resources)
-    return True

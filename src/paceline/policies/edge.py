@@ -1,11 +1,11 @@
 """Pacing on the edge: an arm whose cost is the budget rate, as far as can be told.
 
-Pulled all the time, such an arm spends  c t +- sigma sqrt(t):  the headroom is a walk without drift, and no buffer keeps
-it from the guard. A shortage is made up for with the next cheaper arm on the hull, not with the null arm; a surplus is
-used with the next dearer one. Between the two lines the arm itself is pulled. With W the distance of the lines, the
-price left and right of the arm lam_l >= lam_r and v the variance of its cost, that loses about
-(lam_l - lam_r) v t / (2 W) + lam_r W / 2,  so W grows with sqrt(v t) and so does the loss. No rule can do better in
-order: the best reward of a fluid mix, t mu, cannot be had at the edge.
+Pulled all the time, such an arm spends  c t +- sigma sqrt(t):  the headroom is a walk without drift, and no buffer
+keeps it from the guard. A shortage is made up for with the next cheaper arm on the hull, not with the null arm; a
+surplus is used with the next dearer one. Between the two lines the arm itself is pulled. With W the distance of the
+lines, lam_l >= lam_r the prices left and right of the arm and v the variance of its cost, that loses about
+(lam_l - lam_r) v t / (2 W) + lam_r W / 2:  W must grow with sqrt(v t), and so does the loss. No rule can do better in
+order: what a fluid mix would earn cannot be had at the edge.
 """
 
 import math

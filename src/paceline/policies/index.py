@@ -10,7 +10,8 @@ import numpy.typing as npt
 from paceline import checks
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
-from paceline.kernels.state import Decision, State
+from paceline.kernels.state import GUARD, SKIP, Decision, State, program_in, steering_in
+from paceline.kernels.steering import largest_in_base
 from paceline.policies.common_prior import (
     CENTRE,
     DISPERSION,
@@ -20,6 +21,7 @@ from paceline.policies.common_prior import (
     THIRD,
     Beliefs,
     new_beliefs,
+    span_of,
     take_in,
 )
 from paceline.policies.edge import is_on_edge, observed_spread, pace_on_edge
@@ -35,6 +37,7 @@ from paceline.policies.pacing import (
     needed_with_doubt,
 )
 from paceline.policies.policy import Policy, Setting
+from paceline.policies.steering import find_base, follow_base, learn_spreads, no_base, remember_base
 
 EXPLORED, SAVING = len(REASONS), len(REASONS) + 1
 
@@ -67,7 +70,11 @@ class Memory(NamedTuple):
     common: Floats
     renewed: Floats
     known: Floats
-    clocks: Floats  # (K, 3) log of the pulls, log of the rounds' income that a pull takes, 50 / (N + 50)
+    clocks: Floats  # (K, 3) log of the pulls n, of the rounds' income N / n that a pull takes, and  50 / (N + 50)
+    credit: Floats  # (K,) and so on: see steering.py; not used with one resource
+    in_base: npt.NDArray[np.bool_]
+    prices: Floats
+    spreads: Floats
 
 
 class Base(NamedTuple):
@@ -98,12 +105,14 @@ def beliefs_in(memory: Memory) -> Beliefs:
 @kernel
 def fill_centres(state: State) -> int:
     """The centres into the scratch arrays; says how many arms have one. An untried arm is in no base."""
-    rewards, costs, beliefs = state.scratch.rewards, state.scratch.costs[0], state.memory.beliefs
+    rewards, costs, beliefs = state.scratch.rewards, state.scratch.costs, state.memory.beliefs
     tried = 0
     for i in range(rewards.size):
-        rewards[i], costs[i] = 0.0, 1.0
-        if state.arms.pulls[i] > 0:
-            rewards[i], costs[i] = beliefs[i, 0, CENTRE], beliefs[i, 1, CENTRE]
+        known = state.arms.pulls[i] > 0
+        rewards[i] = beliefs[i, 0, CENTRE] if known else 0.0
+        for d in range(len(state.resources)):
+            costs[d, i] = beliefs[i, 1 + d, CENTRE] if known else 1.0
+        if known:
             tried += 1
     return tried
 
@@ -129,7 +138,7 @@ def headroom_for(state: State, expensive: int, cheap: int) -> float:
 
 
 @kernel
-def find_base(state: State) -> Base:
+def find_pair(state: State) -> Base:
     """The best base of the centres in the scratch arrays."""
     rewards, costs, rate = state.scratch.rewards, state.scratch.costs[0], state.rate[0]
     expensive, cheap, _ = best_mix(rewards, costs, rate)
@@ -144,80 +153,129 @@ def find_base(state: State) -> Base:
 
 
 @kernel
-def evidence(state: State, base: Base, arm: int, known: float) -> float:
-    """How much speaks against an arm:  n KL  of its belief from the nearest one that would be worth the level.
+def value_gap(state: State, lows: tuple[float, ...], prices: Floats, level: float, arm: int) -> float:
+    """How much the value  mu - lam.rho  of an arm is short of the level."""
+    memory, tried = state.memory, state.arms.pulls[arm] > 0
+    gap = level - (memory.beliefs[arm, 0, CENTRE] if tried else memory.common[0, MEAN])
+    for d in range(len(state.resources)):
+        gap += prices[d] * believed_cost(state, lows, arm, d)
+    return gap
 
-    The value  mu - lam rho  of an arm is short of the level by  g.  With A the variance of its belief about it and S
-    the third cumulant,  x = g^2 / (2 max(A + g S / (3 A), A / 10)):  the normal divergence, corrected for skew. The
-    prior counts as evidence of its strength.
-    """
-    memory, price = state.memory, base.price
-    common = memory.common
-    top = state.largest[arm, 0]
+
+@kernel
+def believed_cost(state: State, lows: tuple[float, ...], arm: int, d: int) -> float:
+    """The mean cost of an arm as far as is known; of an untried one the common mean on its own scale."""
     if state.arms.pulls[arm] > 0:
-        beliefs = memory.beliefs[arm]
-        reward, cost = beliefs[0, CENTRE], beliefs[1, CENTRE]
-        reward_spread, cost_spread = beliefs[0, SPREAD], beliefs[1, SPREAD]
-        reward_third, cost_third = beliefs[0, THIRD], beliefs[1, THIRD]
-    else:
-        reward, cost = common[0, MEAN], common[1, MEAN] * top
-        reward_spread = common[0, DISPERSION] * reward * (1.0 - reward)
-        cost_spread = common[1, DISPERSION] * cost * (top - cost)
-        reward_third = common[0, DISPERSION] * (1.0 - 2.0 * reward) * reward_spread
-        cost_third = common[1, DISPERSION] * (top - 2.0 * cost) * cost_spread
-    gap = base.level - reward + price * cost
+        return float(state.memory.beliefs[arm, 1 + d, CENTRE])
+    return float(lows[d] + state.memory.common[1 + d, MEAN] * (state.largest[arm, d] - lows[d]))
+
+
+@kernel
+def spread_of(state: State, lows: tuple[float, ...], arm: int, side: int) -> tuple[float, float]:
+    """Variance and third cumulant of an outcome as far as is known."""
+    memory = state.memory
+    if state.arms.pulls[arm] > 0:
+        return memory.beliefs[arm, side, SPREAD], memory.beliefs[arm, side, THIRD]
+    mean, dispersion = memory.common[side, MEAN], memory.common[side, DISPERSION]
+    _, span = span_of(state, lows, arm, side)
+    spread = dispersion * span * span * mean * (1.0 - mean)
+    return spread, dispersion * span * (1.0 - 2.0 * mean) * spread
+
+
+@kernel
+def evidence(state: State, lows: tuple[float, ...], prices: Floats, level: float, arm: int) -> float:
+    """How much speaks against an arm:  n KL  of what is believed from the nearest belief that is worth the level.
+
+    The value  mu - lam.rho  of an arm is short of the level by g. With A the variance of the belief about it and S the
+    third cumulant,  x = g^2 / (2 max(A + g S / (3 A), A / 10)):  the normal divergence, corrected for skew. The prior
+    counts as evidence of its strength.
+    """
+    gap = value_gap(state, lows, prices, level, arm)
     if gap <= 0.0:
         return 0.0
-    p, q = 1.0 / (known + common[0, STRENGTH]), price / (known + common[1, STRENGTH])
-    spread = reward_spread * p + price * q * cost_spread - 2.0 * q * memory.covariances[arm, 0]
+    common, pulls = state.memory.common, state.arms.pulls[arm]
+    spread, third = spread_of(state, lows, arm, 0)
+    weight = 1.0 / (pulls + common[0, STRENGTH])
+    spread, third = spread * weight, third * weight * weight
+    for d in range(len(state.resources)):
+        cost_spread, cost_third = spread_of(state, lows, arm, 1 + d)
+        weight = prices[d] / (pulls + common[1 + d, STRENGTH])
+        spread += prices[d] * weight * cost_spread - 2.0 * weight * state.memory.covariances[arm, d]
+        third -= prices[d] * weight * weight * cost_third
     if spread <= 0.0:
         return 0.0
-    third = reward_third * p * p - price * q * q * cost_third
     return float(0.5 * gap * gap / max(spread + third * gap / (3.0 * spread), 0.1 * spread))
+
+
+@kernel
+def money_factor(state: State, cost: float, d: int) -> float:
+    """Rounds whose income a cost takes, 1 at least."""
+    return max(1.0, cost / state.rate[d]) if state.rate[d] > 0.0 else 1.0
+
+
+@kernel
+def experience(state: State, arm: int) -> float:
+    """Log of the rounds whose income the pulls of an arm took."""
+    clocks = state.memory.clocks
+    return float(clocks[arm, LOG_PULLS] + clocks[arm, LOG_MONEY])
+
+
+@kernel
+def index_of(params: Params, state: State, prices: Floats, level: float, rival: int, arm: int) -> float:
+    """The index of an arm against a rival in the base; infinite where it is out of the question.
+
+    x + min(x, 1.5) + 1.15 log n - 0.7 + log(N / n) - rise 50 / (N + 50) max(log n_r - 7, 0):  Honda and Takemura's
+    index with what was measured to do better at small n. An arm that has had as much as its rival is not explored, nor
+    one that the headroom does not cover, unless one pull takes no more than a share of the income so far.
+    """
+    clocks, resources = state.memory.clocks, state.resources
+    extra = params.rise * max(clocks[rival, LOG_PULLS] - EXPERIENCED, 0.0)
+    factor, index = 1.0, -extra
+    if state.arms.pulls[arm] == 0:
+        for d in range(len(resources)):
+            factor = max(factor, money_factor(state, believed_cost(state, params.lows, arm, d), d))
+        money = math.log(factor)
+    else:
+        if experience(state, arm) >= experience(state, rival):
+            return math.inf
+        money = clocks[arm, LOG_MONEY]
+        index = EXPONENT * clocks[arm, LOG_PULLS] - SHIFT - clocks[arm, FEWNESS] * extra
+    if not affords(state, arm):
+        for d in range(len(resources)):
+            top = state.largest[arm, d]
+            if state.headroom[d] < top:
+                if top > SHARE * state.rate[d] * state.clock.t:
+                    return math.inf
+                factor = max(factor, money_factor(state, top, d))
+        money = math.log(factor)
+    x = evidence(state, params.lows, prices, level, arm)
+    return index + money + x + min(x, STEEPNESS)
 
 
 @kernel
 def least_index(params: Params, state: State, base: Base) -> int:
     """The arm outside the base with the smallest index, if that is below the experience of its rival; else -1."""
-    clocks, count, rate, headroom = state.memory.clocks, state.arms.pulls.size, state.rate[0], state.headroom[0]
+    count = state.arms.pulls.size
     rival = base.expensive if base.room or base.cheap == count else base.cheap
-    bar = clocks[rival, LOG_PULLS] + clocks[rival, LOG_MONEY]
-    extra = params.rise * max(clocks[rival, LOG_PULLS] - EXPERIENCED, 0.0)
-    most = SHARE * rate * state.clock.t
-    single = base.expensive == base.cheap
-    best, best_index = -1, bar
+    prices = program_in(state.scratch, state.resources).prices
+    prices[0] = base.price
+    paced = base.room and base.expensive != base.cheap and base.cheap < count
+    best, best_index = -1, experience(state, rival)
     for i in range(count):
-        if i == base.expensive or i == base.cheap:
+        if i in (base.expensive, base.cheap):
             continue
-        pulls, top = state.arms.pulls[i], state.largest[i, 0]
-        cost = state.scratch.costs[0, i]
-        if pulls == 0:
-            cost = state.memory.common[1, MEAN] * top
-            money, index = math.log(max(1.0, cost / rate)), -extra
-        else:
-            money = clocks[i, LOG_MONEY]
-            if clocks[i, LOG_PULLS] + money >= bar:
-                continue
-            index = EXPONENT * clocks[i, LOG_PULLS] - SHIFT - clocks[i, FEWNESS] * extra
-        if headroom < top:
-            if top > most:
-                continue
-            money = math.log(max(1.0, top / rate))
-        x = evidence(state, base, i, float(pulls))
-        index += money + x + min(x, STEEPNESS)
-        if index >= best_index:
-            continue
-        if base.room and not single and base.cheap < count and cost <= rate and pulls > 0:
+        index = index_of(params, state, prices, base.level, rival, i)
+        if index < best_index:
             # A cheap arm is tried in the rounds of the cheap one, as if it were that.
-            if headroom >= headroom_for(state, base.expensive, i):
-                continue
-        best, best_index = i, index
+            own = paced and state.arms.pulls[i] > 0 and state.scratch.costs[0, i] <= state.rate[0]
+            if not own or state.headroom[0] < headroom_for(state, base.expensive, i):
+                best, best_index = i, index
     return best
 
 
 @kernel
-def explore(state: State, base: Base, arm: int) -> Decision:
-    """Pull an arm to learn of it, or save up for it with the cheap arm of the base; SKIP as the tag if neither."""
+def explore(state: State, lows: tuple[float, ...], base: Base, arm: int) -> Decision:
+    """Pull an arm to learn of it, or save up for it with the cheap arm of the base; the guard's reason for neither."""
     count, rate, headroom = state.arms.pulls.size, state.rate[0], state.headroom[0]
     cost = (
         state.scratch.costs[0, arm]
@@ -236,7 +294,7 @@ def explore(state: State, base: Base, arm: int) -> Decision:
         return Decision(count, SAVING, arm)
     if affords(state, base.cheap) and state.scratch.costs[0, base.cheap] < rate:
         return Decision(base.cheap, SAVING, arm)
-    return Decision(-1, 0, arm)
+    return Decision(SKIP, GUARD, arm)
 
 
 @kernel
@@ -266,18 +324,106 @@ def pace_base(state: State, base: Base) -> Decision:
     return Decision(best_affordable(state, base.price), STAND_IN, arm)
 
 
-def choose(params: Params, state: State) -> Decision:
-    """An arm whose index is below its rival's experience, else the base of the centres, paced."""
+@kernel
+def choose_with_one(params: Params, state: State) -> Decision:
+    """`choose` with one resource."""
+    base = find_pair(state)
+    arm = least_index(params, state, base)
+    if arm >= 0:
+        decision = explore(state, params.lows, base, arm)
+        if decision.reason != GUARD:
+            return decision
+    return pace_base(state, base)
+
+
+@kernel
+def due_or_largest(state: State, due: int) -> int:
+    """The arm of the base that is due; where none is, the one with the largest part in it, -1 if there are none."""
+    program, arms = program_in(state.scratch, state.resources), state.arms.pulls.size
+    if due < arms and state.arms.pulls[due] > 0:
+        return due
+    found, most = -1, 0.0
+    for r in range(program.basis.size):
+        member = program.basis[r]
+        if member < arms and program.amounts[r] > most and state.arms.pulls[member] > 0:
+            found, most = member, program.amounts[r]
+    return found
+
+
+@kernel
+def is_in_base(state: State, arm: int) -> bool:
+    """Whether an arm is a member of the base in the scratch arrays."""
+    basis = program_in(state.scratch, state.resources).basis
+    found = False
+    for r in range(basis.size):
+        if basis[r] == arm:
+            found = True
+    return found
+
+
+@kernel
+def save_up(state: State, lows: tuple[float, ...], arm: int) -> bool:
+    """Raise the needed headroom to what a pull of an arm to explore needs; says whether it is not there yet.
+
+    Where the arm costs more than the rate the base's own reserve must be left after the pull.
+    """
+    program, steering = program_in(state.scratch, state.resources), steering_in(state.scratch, state.resources)
+    short = False
+    for d in range(len(state.resources)):
+        want = state.largest[arm, d]
+        if believed_cost(state, lows, arm, d) > state.rate[d]:
+            want += max(steering.needed[d] - largest_in_base(program, state.largest, d), 0.0)
+        want = min(want, state.cap[d])
+        if state.headroom[d] < want:
+            short = True
+            steering.needed[d] = max(steering.needed[d], want)
+    return short
+
+
+@kernel
+def choose_with_several(params: Params, state: State) -> Decision:
+    """`choose` with several resources: the base is steered as in steering.py, and its prices judge the other arms."""
+    find_base(state, state.memory.spreads)
+    program, count = program_in(state.scratch, state.resources), state.arms.pulls.size
+    decision = follow_base(state)
+    rival = due_or_largest(state, decision.tag)
+    if rival < 0:
+        return decision
+    level = program.prices[len(state.resources)]
+    best, best_index = -1, experience(state, rival)
+    for i in range(count):
+        if not is_in_base(state, i):
+            index = index_of(params, state, program.prices, level, rival, i)
+            if index < best_index:
+                best, best_index = i, index
+    if best < 0:
+        return decision
+    if not save_up(state, params.lows, best) and affords(state, best):
+        return Decision(best, EXPLORED, best)
+    decision = follow_base(state)
+    return Decision(decision.arm, SAVING, best) if decision.reason == PACED else decision
+
+
+@kernel
+def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Decision:
+    """`choose`; the number of resources is a constant for the compiler, which drops the other branch."""
     if fill_centres(state) == 0:
         first = first_arm(state)
         return Decision(first, EXPLORED, first)
-    base = find_base(state)
-    arm = least_index(params, state, base)
-    if arm >= 0:
-        decision = explore(state, base, arm)
-        if decision.reason > 0:
-            return decision
-    return pace_base(state, base)
+    if len(resources) == 1:
+        return choose_with_one(params, state)
+    return choose_with_several(params, state)
+
+
+def choose(params: Params, state: State) -> Decision:
+    """An arm whose index is below its rival's experience, else the base of the centres, paced."""
+    return choose_for(params, state, state.resources)
+
+
+def commit(params: Params, state: State, decision: Decision) -> None:
+    """Book the shares of the base; a pull made while saving up is one of the base."""
+    reason = PACED if decision.reason == SAVING else decision.reason
+    remember_base(state, Decision(decision.arm, reason, decision.tag), state.resources)
 
 
 def learn(params: Params, state: State, decision: Decision, reward: float, cost: Floats) -> None:
@@ -285,10 +431,12 @@ def learn(params: Params, state: State, decision: Decision, reward: float, cost:
     arm = decision.arm
     if 0 <= arm < state.arms.pulls.size:
         take_in(state, params.lows, beliefs_in(state.memory), arm, reward, cost, state.resources)
-        pulls, clocks = state.arms.pulls[arm], state.memory.clocks
-        factor = max(1.0, state.memory.beliefs[arm, 1, CENTRE] / state.rate[0])
+        pulls, clocks, factor = state.arms.pulls[arm], state.memory.clocks, 1.0
+        for d in range(len(state.resources)):
+            factor = max(factor, money_factor(state, state.memory.beliefs[arm, 1 + d, CENTRE], d))
         clocks[arm, LOG_PULLS], clocks[arm, LOG_MONEY] = math.log(pulls), math.log(factor)
         clocks[arm, FEWNESS] = FEW / (pulls * factor + FEW)
+        learn_spreads(state, decision, state.resources)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -303,9 +451,9 @@ class IndexPacer(Policy):
 
     name = "index"
     allocates, tag_is_arm = False, True
-    resources = 1
     reasons = (*REASONS, "explored: little speaks against the arm", "saving up for an arm to explore")
     choose = staticmethod(choose)
+    commit = staticmethod(commit)
     learn = staticmethod(learn)
 
     def __post_init__(self) -> None:
@@ -315,4 +463,4 @@ class IndexPacer(Policy):
         return Params(float(self.rise), setting.lows)
 
     def new_memory(self, arms: int, resources: int) -> Memory:
-        return Memory(*new_beliefs(arms, resources), np.zeros((arms, 3)))
+        return Memory(*new_beliefs(arms, resources), np.zeros((arms, 3)), *no_base(arms, resources))
