@@ -36,27 +36,24 @@ CENTRE, SPREAD, THIRD = range(3)  # of `beliefs`
 
 
 class Beliefs(NamedTuple):
-    """What is believed, one row per arm. Column 0 of the second axis is the reward, then one for each resource."""
+    """What is believed, one row per arm. Along axes of two, the first entry is of rewards, the second of costs."""
 
-    beliefs: Floats  # (K, 1 + D, 3) mean, variance of an outcome, third cumulant of an outcome
-    parts: Floats  # (K, 1 + D, 4) what the arm has put into the sums of `common`
-    products: Floats  # (K, D) sums of  reward * cost
-    covariances: Floats  # (K, D) of reward and cost in a pull
-    common: Floats  # (1 + D, 7)
+    beliefs: Floats  # (K, 2, 3) mean, variance of an outcome, third cumulant of an outcome
+    parts: Floats  # (K, 2, 4) what the arm has put into the sums of `common`
+    joint: Floats  # (K, 2) sum of  reward * cost,  and the covariance of the two in a pull
+    common: Floats  # (2, 7)
     renewed: Floats  # (1,) pulls of all arms when all beliefs were last renewed, and
     known: Floats  # (1,) pulls of all arms now
 
 
-def new_beliefs(arms: int, resources: int) -> Beliefs:
+def new_beliefs(arms: int) -> Beliefs:
     """Before the first pull: a mean of 1/2 and zeros and ones."""
-    sides = 1 + resources
-    common = np.zeros((sides, 7))
-    common[:, :3] = 0.5, 1.0, 2.0
+    common = np.zeros((2, 7))
+    common[:, MEAN], common[:, DISPERSION], common[:, STRENGTH] = 0.5, 1.0, 2.0
     return Beliefs(
-        beliefs=np.zeros((arms, sides, 3)),
-        parts=np.zeros((arms, sides, 4)),
-        products=np.zeros((arms, resources)),
-        covariances=np.zeros((arms, resources)),
+        beliefs=np.zeros((arms, 2, 3)),
+        parts=np.zeros((arms, 2, 4)),
+        joint=np.zeros((arms, 2)),
         common=common,
         renewed=np.zeros(1),
         known=np.zeros(1),
@@ -64,12 +61,11 @@ def new_beliefs(arms: int, resources: int) -> Beliefs:
 
 
 @kernel
-def span_of(state: State, lows: tuple[float, ...], arm: int, side: int) -> tuple[float, float]:
-    """The smallest possible outcome, and how much larger the largest is."""
+def span_of(state: State, low: float, arm: int, side: int) -> tuple[float, float]:
+    """The smallest possible outcome, ``low`` for a cost, and how much larger the largest is."""
     if side == 0:
         return 0.0, 1.0
-    low = lows[side - 1]
-    return low, max(state.largest[arm, side - 1] - low, LEAST_SPAN)
+    return low, max(state.largest[arm, 0] - low, LEAST_SPAN)
 
 
 @kernel
@@ -79,23 +75,22 @@ def strength_of(mean: float, dispersion: float) -> float:
 
 
 @kernel
-def sums_of(state: State, lows: tuple[float, ...], arm: int, side: int) -> tuple[float, float]:
+def sums_of(state: State, low: float, arm: int, side: int) -> tuple[float, float]:
     """Sum of the outcomes, and  n v,  on a scale of [0, 1]."""
     arms, n = state.arms, state.arms.pulls[arm]
-    low, span = span_of(state, lows, arm, side)
+    smallest, span = span_of(state, low, arm, side)
     if side == 0:
         total, squares, mean = arms.reward_sum[arm], arms.reward_squares[arm], arms.reward_mean[arm]
     else:
-        total, squares = arms.cost_sum[arm, side - 1], arms.cost_squares[arm, side - 1]
-        mean = arms.cost_mean[arm, side - 1]
-    return (total - n * low) / span, n * variance(squares, mean, n) / (span * span)
+        total, squares, mean = arms.cost_sum[arm, 0], arms.cost_squares[arm, 0], arms.cost_mean[arm, 0]
+    return (total - n * smallest) / span, n * variance(squares, mean, n) / (span * span)
 
 
 @kernel
-def put_part(state: State, lows: tuple[float, ...], memory: Beliefs, arm: int, side: int) -> None:
+def put_part(state: State, low: float, memory: Beliefs, arm: int, side: int) -> None:
     """Bring what an arm says of the common mean and dispersion up to date; its mean counts  n / (n + strength)."""
     n = state.arms.pulls[arm]
-    total, within = sums_of(state, lows, arm, side)
+    total, within = sums_of(state, low, arm, side)
     mean = total / n
     weight = n / (n + memory.common[side, STRENGTH])
     part, common = memory.parts[arm, side], memory.common[side]
@@ -122,7 +117,7 @@ def has_moved(new: float, old: float) -> bool:
 
 
 @kernel
-def believe(state: State, lows: tuple[float, ...], memory: Beliefs, arm: int, side: int) -> None:
+def believe(state: State, low: float, memory: Beliefs, arm: int, side: int) -> None:
     """Renew one belief: with mean x0, dispersion D~ and strength s in common,
 
     m = (sum + s x0) / (n + s),   D = (n v + D~) / ((n - 1) x (1 - x) + 1),
@@ -134,26 +129,24 @@ def believe(state: State, lows: tuple[float, ...], memory: Beliefs, arm: int, si
         memory.parts[arm, side],
         memory.beliefs[arm, side],
     )
-    low, span = span_of(state, lows, arm, side)
-    total, _ = sums_of(state, lows, arm, side)
+    smallest, span = span_of(state, low, arm, side)
+    total, _ = sums_of(state, low, arm, side)
     mean = (total + common[STRENGTH] * common[MEAN]) / (n + common[STRENGTH])
     dispersion = (part[2] + OWN * common[DISPERSION]) / (part[3] + OWN)
     spread = dispersion * mean * (1.0 - mean) + UNSEEN * common[MEAN] * (1.0 - common[MEAN]) / (n + 1.0)
-    belief[CENTRE] = low + span * mean
+    belief[CENTRE] = smallest + span * mean
     belief[SPREAD] = span * span * spread
     belief[THIRD] = span * span * span * dispersion * (1.0 - 2.0 * mean) * spread
 
 
 @kernel
-def believe_arm(state: State, lows: tuple[float, ...], memory: Beliefs, arm: int, resources: tuple[int, ...]) -> None:
+def believe_arm(state: State, low: float, memory: Beliefs, arm: int) -> None:
     """Renew all beliefs about an arm."""
-    arms = state.arms
+    arms, joint = state.arms, memory.joint[arm]
     n = arms.pulls[arm]
-    believe(state, lows, memory, arm, 0)
-    for d in range(len(resources)):
-        believe(state, lows, memory, arm, 1 + d)
-        joint = memory.products[arm, d] / n - arms.reward_mean[arm] * arms.cost_mean[arm, d]
-        memory.covariances[arm, d] = joint * n / (n + SHRUNK)
+    believe(state, low, memory, arm, 0)
+    believe(state, low, memory, arm, 1)
+    joint[1] = (joint[0] / n - arms.reward_mean[arm] * arms.cost_mean[arm, 0]) * n / (n + SHRUNK)
 
 
 @kernel
@@ -169,38 +162,35 @@ def set_common(memory: Beliefs, side: int, mean: float, dispersion: float) -> No
 
 
 @kernel
-def take_in(
-    state: State,
-    lows: tuple[float, ...],
-    memory: Beliefs,
-    arm: int,
-    reward: float,
-    cost: Floats,
-    resources: tuple[int, ...],
-) -> bool:
-    """Learn an outcome of an arm. Says whether the common numbers have moved, so that all beliefs were renewed.
+def take_in(state: State, low: float, memory: Beliefs, arm: int, reward: float, cost: float) -> None:
+    """Learn an outcome of an arm. Where the common numbers have moved, the beliefs about all arms are renewed.
 
     They are also renewed every time that there are a tenth more pulls: what an arm that has left put into the sums is
     then gone.
     """
+    memory.joint[arm, 0] += reward * cost
     memory.known[0] += 1.0
     stale = memory.known[0] >= GROWN * memory.renewed[0]
-    for side in range(len(resources) + 1):
-        if side > 0:
-            memory.products[arm, side - 1] += reward * cost[side - 1]
-        put_part(state, lows, memory, arm, side)
+    for side in range(2):
+        put_part(state, low, memory, arm, side)
         mean, dispersion = common_now(memory.common[side])
         stale = stale or has_moved(mean, memory.common[side, MEAN])
         stale = stale or has_moved(dispersion, memory.common[side, DISPERSION])
-    if not stale:
-        believe_arm(state, lows, memory, arm, resources)
-        return
+    if stale:
+        renew_all(state, low, memory)
+    else:
+        believe_arm(state, low, memory, arm)
+
+
+@kernel
+def renew_all(state: State, low: float, memory: Beliefs) -> None:
+    """New common numbers, and the beliefs about every arm that follow from them."""
     memory.renewed[0] = memory.known[0]
-    for side in range(len(resources) + 1):
+    for side in range(2):
         mean, dispersion = common_now(memory.common[side])
         set_common(memory, side, mean, dispersion)
-    for i in range(state.arms.pulls.size):
-        if state.arms.pulls[i] > 0:
-            for side in range(len(resources) + 1):
-                put_part(state, lows, memory, i, side)
-            believe_arm(state, lows, memory, i, resources)
+    for arm in range(state.arms.pulls.size):
+        if state.arms.pulls[arm] > 0:
+            put_part(state, low, memory, arm, 0)
+            put_part(state, low, memory, arm, 1)
+            believe_arm(state, low, memory, arm)
