@@ -65,7 +65,7 @@ def pace_on_edge(state: State, arm: int, headroom: float, spread: float) -> int:
 @kernel
 def is_on_edge(state: State, drift: float, spread: float) -> bool:
     """Whether  t d^2 < 9 v:  a walk with that drift and variance per round is not told from one without drift."""
-    return state.clock.t * drift * drift < CERTAIN * spread
+    return bool(state.clock.t * drift * drift < CERTAIN * spread)
 
 
 @kernel
@@ -73,4 +73,5 @@ def observed_spread(state: State, arm: int) -> float:
     """The empirical variance of an arm's cost, with a word of doubt in units of its largest cost."""
     arms, top = state.arms, state.largest[arm, 0]
     pulls = arms.pulls[arm]
-    return variance(arms.cost_squares[arm, 0], arms.cost_mean[arm, 0], pulls) + 0.25 * top * top / max(pulls, 1)
+    spread = variance(arms.cost_squares[arm, 0], arms.cost_mean[arm, 0], pulls)
+    return float(spread + 0.25 * top * top / max(pulls, 1))
