@@ -194,19 +194,20 @@ class Naive:
         v = self.variance(arm)
         if t * (self.c - rho[arm]) ** 2 >= 9 * v:
             return None
-        low, due = 2 * self.tops[arm] - self.c, arm
+        cheaper = {
+            i: (mu[arm] - mu[i]) / (rho[arm] - rho[i]) for i in range(self.count) if rho[i] < min(rho[arm], self.c)
+        }
+        dearer = {
+            i: (mu[i] - mu[arm]) / (rho[i] - rho[arm]) for i in range(self.count) if rho[i] > max(rho[arm], self.c)
+        }
+        cheaper[self.count] = mu[arm] / rho[arm]
+        left, right = min(cheaper, key=cheaper.get), max(dearer, key=dearer.get, default=None)
+        low, due = self.needed(t, arm, left), arm
         if h < low:
-            cheaper = [i for i in range(self.count) if rho[i] < min(rho[arm], self.c)]
-            slopes = {i: (mu[arm] - mu[i]) / (rho[arm] - rho[i]) for i in cheaper}
-            best = min(slopes, key=slopes.get, default=None)
-            if best is not None and slopes[best] < mu[arm] / rho[arm]:
-                due = best
-        elif h >= low + 0.7 * math.sqrt(v * t):
-            dearer = [i for i in range(self.count) if rho[i] > max(rho[arm], self.c)]
-            slopes = {i: (mu[i] - mu[arm]) / (rho[i] - rho[arm]) for i in dearer}
-            best = max(slopes, key=slopes.get, default=None)
-            if best is not None and slopes[best] > 0:
-                due = best
+            due = left if left < self.count else arm
+        elif right is not None and dearer[right] > 0:
+            width = math.sqrt(2 * max(cheaper[left] / dearer[right] - 1, 0) * v * t)
+            due = right if h >= low + width else arm
         return due if h >= self.tops[due] else None
 
 
@@ -234,7 +235,6 @@ PROTOTYPE = {
     "paper, 8 arms": (play.EIGHT_ARMS, [31.25, 28.734, 66.187, 21.931, 100.238]),
     "small-budget": (pl.problems.family("small-budget", 3, 5)[2], [16.594, 38.954, 99.943, 37.713, 49.223]),
     "rare": (pl.problems.family("rare", 3, 5)[2], [5.259, 6.365, 3.552, 36.046, 4.917]),
-    "at-budget": (pl.problems.family("at-budget", 3, 5)[2], [5.545, 4.83, 5.861, 6.584, 6.98]),
 }
 
 

@@ -4,8 +4,9 @@ Pulled all the time, such an arm spends  c t +- sigma sqrt(t):  the headroom is 
 keeps it from the guard. A shortage is made up for with the next cheaper arm on the hull, not with the null arm; a
 surplus is used with the next dearer one. Between the two lines the arm itself is pulled. With W the distance of the
 lines, lam_l >= lam_r the prices left and right of the arm and v the variance of its cost, that loses about
-(lam_l - lam_r) v t / (2 W) + lam_r W / 2:  W must grow with sqrt(v t), and so does the loss. No rule can do better in
-order: what a fluid mix would earn cannot be had at the edge.
+(lam_l - lam_r) v t / (2 W) + lam_r W / 2  by round t, least for  W = sqrt(2 (lam_l / lam_r - 1) v t):  the loss is of
+order sqrt(t). No rule can do better in order (a heuristic, not a proof): what is spent strays from c t by chance, a
+shortage is bought at lam_l and a surplus sold at lam_r.
 """
 
 import math
@@ -16,7 +17,6 @@ from paceline.kernels.state import State
 from paceline.policies.pacing import affords
 
 CERTAIN = 9.0  # squared deviations by which a mean cost must differ from the rate to be off the edge
-WIDTH = 0.7  # W in units of sqrt(v t)
 
 
 @kernel
@@ -46,19 +46,30 @@ def dearer_neighbour(state: State, arm: int) -> int:
 
 
 @kernel
-def pace_on_edge(state: State, arm: int, headroom: float, spread: float) -> int:
-    """The arm to pull if this one is on the edge; -1 if it is not, or if the headroom does not cover what is due.
+def edge_width(state: State, arm: int, cheaper: int, dearer: int, spread: float) -> float:
+    """W,  the distance of the lines between which the arm is pulled; infinite where nothing dearer earns more."""
+    rewards, costs, count = state.scratch.rewards, state.scratch.costs[0], state.scratch.rewards.size
+    if dearer < 0:
+        return math.inf
+    reward, cost = (rewards[cheaper], costs[cheaper]) if cheaper < count else (0.0, 0.0)
+    left = (rewards[arm] - reward) / max(costs[arm] - cost, 1e-9)
+    right = (rewards[dearer] - rewards[arm]) / (costs[dearer] - costs[arm])
+    return math.sqrt(2.0 * max(left / right - 1.0, 0.0) * spread * state.clock.t)
 
-    ``spread`` is the variance of its cost.
+
+@kernel
+def pace_on_edge(state: State, arm: int, cheaper: int, low: float, spread: float) -> int:
+    """The arm to pull if this one is on the edge; -1 if the headroom does not cover what is due.
+
+    ``cheaper`` is its neighbour, ``low`` the headroom below which that is due and ``spread`` the variance of its cost.
     """
-    low = 2.0 * state.largest[arm, 0] - state.rate[0]
-    due = arm
+    headroom, due = state.headroom[0], arm
     if headroom < low:
-        cheaper = cheaper_neighbour(state, arm)
         due = cheaper if cheaper < state.arms.pulls.size else arm
-    elif headroom >= low + WIDTH * math.sqrt(spread * state.clock.t):
+    else:
         dearer = dearer_neighbour(state, arm)
-        due = dearer if dearer >= 0 else arm
+        if headroom >= low + edge_width(state, arm, cheaper, dearer, spread):
+            due = dearer
     return due if affords(state, due) else -1
 
 

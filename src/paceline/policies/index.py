@@ -24,7 +24,7 @@ from paceline.policies.common_prior import (
     span_of,
     take_in,
 )
-from paceline.policies.edge import is_on_edge, observed_spread, pace_on_edge
+from paceline.policies.edge import cheaper_neighbour, is_on_edge, observed_spread, pace_on_edge
 from paceline.policies.pacing import (
     PACED,
     REASONS,
@@ -280,7 +280,8 @@ def edge_arm(state: State, arm: int) -> int:
     """The arm to pull if this one costs just the rate, as far as can be told; else -1."""
     spread = observed_spread(state, arm)
     if is_on_edge(state, state.rate[0] - state.scratch.costs[0, arm], spread):
-        return pace_on_edge(state, arm, state.headroom[0], spread)
+        cheaper = cheaper_neighbour(state, arm)
+        return pace_on_edge(state, arm, cheaper, headroom_for(state, arm, cheaper), spread)
     return -1
 
 
