@@ -10,6 +10,8 @@ import numpy.typing as npt
 from paceline.errors import InvalidValue
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import Decision, State
+from paceline.kernels.steering import buffer as lundberg_buffer
+from paceline.policies.edge import cheaper_neighbour, is_on_edge, pace_on_edge
 from paceline.policies.pacing import PACED, REASONS
 from paceline.policies.policy import Policy, Setting, learn_nothing
 from paceline.policies.steering import BaseMemory, commit_base, no_base, steer_base
@@ -30,19 +32,45 @@ class Params(NamedTuple):
 
 
 @kernel
+def fill_truth(params: Params, state: State) -> None:
+    """The true means into the scratch arrays."""
+    for i in range(params.rewards.size):
+        state.scratch.rewards[i] = params.rewards[i]
+        for d in range(len(state.resources)):
+            state.scratch.costs[d, i] = params.costs[d, i]
+
+
+@kernel
+def edge_arm(params: Params, state: State, arm: int) -> int:
+    """The arm to pull if this one costs just the rate, as far as matters so far; else -1."""
+    if arm < params.rewards.size:
+        spread = params.variances[arm, 0]
+        if is_on_edge(state, state.rate[0] - params.costs[0, arm], spread):
+            fill_truth(params, state)
+            cheaper = cheaper_neighbour(state, arm)
+            low = state.largest[arm, 0]
+            if cheaper < params.rewards.size:
+                drift = state.rate[0] - params.costs[0, cheaper]
+                low += state.largest[cheaper, 0] - state.rate[0]
+                low += lundberg_buffer(params.variances[cheaper, 0], drift, state.clock.t)
+            return pace_on_edge(state, arm, cheaper, low, spread)
+    return -1
+
+
+@kernel
 def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Decision:
     """`choose`; the number of resources is a constant for the compiler, which drops the other branch."""
-    if len(resources) == 1:
-        needed = max(params.reserve + params.buffer * math.log(state.clock.t), state.planned[0])
-        if state.headroom[0] >= needed:
-            return Decision(params.expensive, PACED, params.cheap)
-        return Decision(params.cheap, PACED, params.expensive)
-    scratch = state.scratch
-    for i in range(params.rewards.size):
-        scratch.rewards[i] = params.rewards[i]
-        for d in range(len(resources)):
-            scratch.costs[d, i] = params.costs[d, i]
-    return steer_base(state, params.variances)
+    if len(resources) > 1:
+        fill_truth(params, state)
+        return steer_base(state, params.variances)
+    for arm in (params.cheap, params.expensive):
+        due = edge_arm(params, state, arm)
+        if due >= 0:
+            return Decision(due, PACED, arm)
+    needed = max(params.reserve + params.buffer * math.log(state.clock.t), state.planned[0])
+    if state.headroom[0] >= needed:
+        return Decision(params.expensive, PACED, params.cheap)
+    return Decision(params.cheap, PACED, params.expensive)
 
 
 def choose(params: Params, state: State) -> Decision:
