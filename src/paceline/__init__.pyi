@@ -20,6 +20,9 @@ from .live.bandit import Bandit as Bandit
 from .live.decision import Decision as Decision
 from .offline.replay import replay as replay
 from .offline.replays import Replay as Replay
+from .policies.epsilon_greedy import EpsilonGreedyPacer as EpsilonGreedyPacer
+from .policies.greedy import GreedyPacer as GreedyPacer
+from .policies.index import IndexPacer as IndexPacer
 from .policies.one_phase import OnePhase as OnePhase
 from .policies.optimistic import OptimisticPacer as OptimisticPacer
 from .policies.oracle import Oracle as Oracle

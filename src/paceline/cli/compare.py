@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from paceline.policies.policy import Policy
 
 KINDS = ("beta", "bernoulli", "mixed")
+ROUNDS = 50_000
 POLICIES = ("thompson", "optimistic", "suak", "one-phase", "ucb-simplex", "uniform")
 
 SUMMARY = "compare policies on families of random problems"
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--problems", type=int, default=12, metavar="N", help="problems of a kind (default: %(default)s)"
     )
     parser.add_argument(
-        "--rounds", type=int, default=50_000, metavar="N", help="rounds of a trial (default: %(default)s)"
+        "--rounds", type=int, metavar="N", help=f"rounds of a trial (default: {ROUNDS}, or what the kind is for)"
     )
     parser.add_argument("--trials", type=int, default=8, metavar="N", help="trials on a problem (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all random numbers (default: 0)")
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
     """Compare, draw, report."""
     from paceline.cli.compile import on_screen
     from paceline.compile import compile_ahead
-    from paceline.experiments.arena import check_scale, compare
+    from paceline.experiments.arena import check_scale, compare, rounds_to_play
     from paceline.experiments.comparison import write_report
     from paceline.problems import families as problems
 
@@ -79,15 +80,17 @@ def run(options: argparse.Namespace) -> None:
     given = {"shortfall": options.shortfall, "resources": options.resources}
     counts = {kind: len(problems.random(kind, 0, **given).resources) for kind in kinds}
     chosen = {kind: policies_of(options.policies, counts[kind]) for kind in kinds}
-    scale = {name: getattr(options, name) for name in ("problems", "rounds", "trials", "seed")}
-    check_scale(**scale)
+    scale = {name: getattr(options, name) for name in ("problems", "trials", "seed")}
+    rounds = {kind: rounds_to_play(kind, options.rounds, ROUNDS) for kind in kinds}
+    for number in rounds.values():
+        check_scale(rounds=number, **scale)
     options.out.mkdir(parents=True, exist_ok=True)
     everyone = [policy for policies in chosen.values() for policy in policies.values()]
     compile_ahead(everyone, ["simulation"], on_screen, list(counts.values()))
     arenas = []
     for kind in kinds:
         print(f"{kind}: {problems.KINDS[kind]}", file=sys.stderr)
-        arena = compare(kind, chosen[kind], **scale, **given, progress=True)
+        arena = compare(kind, chosen[kind], rounds=rounds[kind], **scale, **given, progress=True)
         arena.save(options.out / f"compare-{kind}.npz")
         arena.plot(options.out / f"compare-{kind}.png")
         arenas.append(arena)

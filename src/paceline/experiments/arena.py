@@ -33,6 +33,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 FORMAT = 2
+ROUNDS = 20_000
 CHECKPOINTS = 40
 FIRST_CHECKPOINT = 100
 
@@ -172,7 +173,7 @@ def compare(
     policies: PoliciesLike,
     *,
     problems: int = 6,
-    rounds: int = 20_000,
+    rounds: int | None = None,
     trials: int = 8,
     seed: int = 0,
     shortfall: float = families.SHORTFALL,
@@ -183,8 +184,9 @@ def compare(
     """Play each policy on each problem of a family: one of `paceline.problems.KINDS`, or a list of problems.
 
     ``problems`` is the size of the family, ``shortfall`` says how close the race is, ``resources`` how many there are
-    (see `paceline.problems.random`); these go with a kind. ``seed`` draws the family and the trials. Every policy meets
-    the same random numbers on a problem, and each problem has numbers of its own.
+    (see `paceline.problems.random`); these go with a kind. ``rounds`` are 20,000 unless given, or as many as the kind
+    is for: "start" is for 500, and no more. ``seed`` draws the family and the trials. Every policy meets the same
+    random numbers on a problem, and each problem has numbers of its own.
 
     >>> from paceline import paper
     >>> arena = compare([paper.three_arms()], ["suak", "uniform"], rounds=1000, trials=2)
@@ -192,6 +194,7 @@ def compare(
     ('problem', 'case', 'arms', 'budget', 'limit', 'suak', 'uniform', 'lowest')
     """
     chosen = label_policies(policies)
+    rounds = rounds_to_play(kind_or_problems, rounds, ROUNDS)
     check_scale(problems, rounds, trials, seed)
     check_executor(executor)
     title, problems_to_play = field(kind_or_problems, problems, seed, shortfall, resources)
@@ -206,6 +209,14 @@ def compare(
             for number, problem in enumerate(problems_to_play)
         ]
     return Arena(title, tuple(results))
+
+
+def rounds_to_play(kind: object, rounds: int | None, otherwise: int) -> int:
+    """The rounds asked for, or else those that the kind of problem is for; it may be for so many and no more."""
+    most = families.rounds_of(kind, checks.MOST_ROUNDS) if isinstance(kind, str) else checks.MOST_ROUNDS
+    if rounds is None:
+        return min(otherwise, most)
+    return checks.whole(f"rounds of kind {kind!r}", rounds, 2, most) if most < checks.MOST_ROUNDS else rounds
 
 
 def check_scale(problems: int, rounds: int, trials: int, seed: int) -> None:

@@ -96,7 +96,7 @@ def of_family(name: str, source: object, rest: dict[str, Any]) -> Named:
     """A family as `paceline.problems.family` draws it; its members are numbered."""
     refuse_unknown("a family of problems", rest, FAMILY_KEYS)
     size = checks.whole("size", rest.pop("size", 6), 1, MOST)
-    members = family(check_kind(source), size, rest.pop("seed", 0), **rest)  # type: ignore[arg-type]
+    members = family(check_kind(source), size, rest.pop("seed", 0), **rest)
     width = len(str(size))
     for number, problem in enumerate(members, start=1):
         yield f"{name} {number:0{width}d}", problem

@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from paceline.errors import InvalidValue, UnknownName, UnknownParameter
 from paceline.kernels.state import SKIP, Decision, State
+from paceline.policies.epsilon_greedy import EpsilonGreedyPacer
+from paceline.policies.greedy import GreedyPacer
+from paceline.policies.index import IndexPacer
 from paceline.policies.loading import load_policy_class
 from paceline.policies.one_phase import OnePhase
 from paceline.policies.optimistic import OptimisticPacer
@@ -30,7 +33,19 @@ __all__ = [
 
 POLICIES: dict[str, type[Policy]] = {
     policy.name: policy
-    for policy in (ThompsonPacer, OptimisticPacer, SUAK, OnePhase, PrimalDual, UCBSimplex, Uniform, Oracle)
+    for policy in (
+        IndexPacer,
+        ThompsonPacer,
+        OptimisticPacer,
+        EpsilonGreedyPacer,
+        GreedyPacer,
+        SUAK,
+        OnePhase,
+        PrimalDual,
+        UCBSimplex,
+        Uniform,
+        Oracle,
+    )
 }
 
 

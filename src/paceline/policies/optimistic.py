@@ -12,7 +12,7 @@ from paceline.kernels.estimates import first_unpulled, variance
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import Decision, State, program_in
-from paceline.policies.pacing import REASONS, base_price, pace
+from paceline.policies.pacing import REASONS, base_price, fill_means, pace
 from paceline.policies.policy import Policy, Setting
 from paceline.policies.steering import BaseMemory, commit_base, learn_base, no_base, solve_scratch, steer_base
 
@@ -52,15 +52,6 @@ def most_promising(params: Params, state: State, price: float) -> None:
         unseen = params.caution * log_t / pulls
         state.scratch.rewards[i] = min(arms.reward_mean[i] + reach * reward_spread + unseen, 1.0)
         state.scratch.costs[0, i] = max(arms.cost_mean[i, 0] - reach * price * cost_spread - unseen, params.lows[0])
-
-
-@kernel
-def fill_means(state: State) -> None:
-    """The empirical means into the scratch arrays."""
-    for i in range(state.arms.pulls.size):
-        state.scratch.rewards[i] = state.arms.reward_mean[i]
-        for d in range(len(state.resources)):
-            state.scratch.costs[d, i] = state.arms.cost_mean[i, d]
 
 
 @kernel

@@ -40,7 +40,7 @@ def fit_stock(state: State, d: int, needed: float, largest: float) -> float:
 
 
 @kernel
-def needed_headroom(state: State, expensive: int, cheap: int) -> float:
+def needed_with_doubt(state: State, expensive: int, cheap: int, doubt: float) -> float:
     """The headroom that a pull of the expensive arm j needs:  m_j + m_k - c + B,  or m_j when the cheap arm k is null.
 
     Here m is the largest cost of an arm (1 unless a smaller one is known). A pull of j then leaves at least  m_k + B
@@ -51,6 +51,7 @@ def needed_headroom(state: State, expensive: int, cheap: int) -> float:
     drift cannot be told from chance and the walk would not have come back anyway; there B is small, and 0 in the limit
     d = 0, where no buffer helps.
 
+    To the empirical variance  ``doubt`` / n  is added.
     """
     arms, largest, rate = state.arms, state.largest, state.rate[0]
     if cheap == arms.pulls.size:
@@ -59,9 +60,16 @@ def needed_headroom(state: State, expensive: int, cheap: int) -> float:
     drift = rate - arms.cost_mean[cheap, 0]
     buffer = 0.0
     if drift > 0.0 and pulls > 0:
-        spread = variance(arms.cost_squares[cheap, 0], arms.cost_mean[cheap, 0], pulls) + 0.25 / pulls
-        buffer = spread / (2.0 * drift) * math.log1p(state.clock.t * drift * drift / spread)
+        spread = variance(arms.cost_squares[cheap, 0], arms.cost_mean[cheap, 0], pulls) + doubt / pulls
+        if spread > 0.0:
+            buffer = spread / (2.0 * drift) * math.log1p(state.clock.t * drift * drift / spread)
     return fit_stock(state, 0, largest[expensive, 0] + largest[cheap, 0] - rate + buffer, largest[expensive, 0])
+
+
+@kernel
+def needed_headroom(state: State, expensive: int, cheap: int) -> float:
+    """The same, the doubt being the largest variance of a cost in [0, 1]."""
+    return needed_with_doubt(state, expensive, cheap, 0.25)
 
 
 @kernel
@@ -91,6 +99,15 @@ def base_price(rewards: Floats, costs: Floats, expensive: int, cheap: int) -> fl
         return 0.0
     reward, cost = (rewards[cheap], costs[cheap]) if cheap < rewards.size else (0.0, 0.0)
     return float((rewards[expensive] - reward) / (costs[expensive] - cost))
+
+
+@kernel
+def fill_means(state: State) -> None:
+    """The empirical means into the scratch arrays."""
+    for i in range(state.arms.pulls.size):
+        state.scratch.rewards[i] = state.arms.reward_mean[i]
+        for d in range(len(state.resources)):
+            state.scratch.costs[d, i] = state.arms.cost_mean[i, d]
 
 
 @kernel

@@ -52,16 +52,12 @@ def solve_scratch(state: State, rates: Floats) -> None:
 
 
 @kernel
-def steer_base(state: State, spreads: Floats) -> Decision:
-    """The arm that is due under the best base for the means in the scratch arrays; the tag is that arm.
+def find_base(state: State, spreads: Floats) -> None:
+    """Solve the program for the means in the scratch arrays, and write the headroom that its base needs.
 
     ``spreads`` (K, D) are the variances of the costs.
-
-    Where the headroom does not cover the arm that is due, the best of the arms that it covers stands in, if it is worth
-    its costs at the prices of the base.
     """
-    scratch, resources, memory = state.scratch, state.resources, state.memory
-    arms = memory.in_base.size
+    scratch, resources = state.scratch, state.resources
     program, steering = program_in(scratch, resources), steering_in(scratch, resources)
     solve_scratch(state, state.rate)
     needed_headroom(
@@ -69,6 +65,18 @@ def steer_base(state: State, spreads: Floats) -> Decision:
     )
     for d in range(len(resources)):
         steering.needed[d] = fit_stock(state, d, steering.needed[d], largest_in_base(program, state.largest, d))
+
+
+@kernel
+def follow_base(state: State) -> Decision:
+    """The arm that is due under the base that `find_base` found; the tag is that arm.
+
+    Where the headroom does not cover the arm that is due, the best of the arms that it covers stands in, if it is worth
+    its costs at the prices of the base.
+    """
+    scratch, resources, memory = state.scratch, state.resources, state.memory
+    arms = memory.in_base.size
+    program, steering = program_in(scratch, resources), steering_in(scratch, resources)
     arm = steer(program, state.headroom, state.largest, memory.credit, steering, resources)
     if arm == arms or affords(state, arm):
         alone = arm < arms and steering.shares[arm] == 1.0
@@ -79,6 +87,13 @@ def steer_base(state: State, spreads: Floats) -> Decision:
         if value > best_value and affords(state, i):
             best, best_value = i, value
     return Decision(best, STAND_IN, arm)
+
+
+@kernel
+def steer_base(state: State, spreads: Floats) -> Decision:
+    """The arm that is due under the best base for the means in the scratch arrays."""
+    find_base(state, spreads)
+    return follow_base(state)
 
 
 @kernel

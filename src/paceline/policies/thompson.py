@@ -73,7 +73,7 @@ def draw_beliefs(params: Params, state: State) -> None:
 
 
 @kernel
-def draw_scores(params: Params, state: State) -> None:
+def draw_scores(params: Any, state: State) -> None:
     """Means for several resources into the scratch arrays, from ONE normal per arm.
 
     At prices lam the score of an arm is  mu - lam.rho.  The likeliest way for it to move by z of its deviations moves
@@ -135,7 +135,7 @@ def choose(params: Params, state: State) -> Decision:
 
 
 @kernel
-def believe(params: Params, belief: Floats, total: float, squares: float, pulls: int) -> None:
+def believe(params: Any, belief: Floats, total: float, squares: float, pulls: int) -> None:
     """Write the belief about a mean after ``pulls`` outcomes."""
     count = pulls + 1.0
     mean = total / pulls
@@ -149,7 +149,8 @@ def believe(params: Params, belief: Floats, total: float, squares: float, pulls:
     belief[2] = dispersion * (1.0 - 2.0 * mean) / (3.0 * count)
 
 
-def learn(params: Params, state: State, decision: Decision, reward: float, cost: Floats) -> None:
+@kernel
+def learn_outcome(params: Any, state: State, decision: Decision) -> None:
     """Renew the beliefs about the arm that was pulled."""
     arms, arm, beliefs = state.arms, decision.arm, state.memory.beliefs
     if 0 <= arm < arms.pulls.size:
@@ -162,6 +163,11 @@ def learn(params: Params, state: State, decision: Decision, reward: float, cost:
                 total = 0.5 * (total + pulls)
             believe(params, beliefs[arm, 1 + d], total, squares, pulls)
         learn_spreads(state, decision, state.resources)
+
+
+def learn(params: Params, state: State, decision: Decision, reward: float, cost: Floats) -> None:
+    """The outcome is in the estimates already."""
+    learn_outcome(params, state, decision)
 
 
 @dataclass(frozen=True, kw_only=True)

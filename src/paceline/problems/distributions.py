@@ -10,6 +10,7 @@ from statistics import fmean
 
 from paceline import checks
 from paceline.errors import InvalidValue, UnknownName
+from paceline.problems.observed import Column
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,8 @@ class Unknown:
         return math.nan
 
 
-Distribution = Constant | Bernoulli | Beta | Empirical | Scaled | Shifted | Unknown
+# What one distribution is; a `Column` is one together with the others of its table.
+Distribution = Constant | Bernoulli | Beta | Empirical | Scaled | Shifted | Unknown | Column
 
 KINDS: dict[str, type[Distribution]] = {
     "constant": Constant,
@@ -208,6 +210,8 @@ def extremes(distribution: Distribution) -> tuple[float, float]:
             return min(top * low, top * high), max(top * low, top * high)
         case Unknown(low):
             return low, 1.0
+        case Column():
+            return distribution.extremes
         case Shifted(of, by):
             low, high = extremes(of)
             return low + by, high + by

@@ -21,6 +21,7 @@ from paceline.kernels.outcomes import (
 )
 from paceline.kernels.state import CLOCK
 from paceline.problems.distributions import Bernoulli, Beta, Constant, Empirical, Scaled, Shifted
+from paceline.problems.observed import Column
 
 if TYPE_CHECKING:
     from paceline.problems.problem import Problem
@@ -44,7 +45,7 @@ def draws_of(problem: "Problem") -> Draws:
         coupled=problem.coupled,
     )
     strips: list[Floats] = [draws.strips]
-    observed: list[float] = []
+    observed: list[Floats] = [draws.observed]
     for side, distributions in enumerate(sides):
         for arm, distribution in enumerate(distributions):
             at = side, arm
@@ -70,10 +71,15 @@ def draws_of(problem: "Problem") -> Draws:
                     draws.kind[at], constants = UNBOUNDED_BETA, cheng_constants(*distribution.shape)
                 case Empirical(values):
                     draws.kind[at], constants = EMPIRICAL, ()
-                    draws.start[at], draws.entries[at] = len(observed), len(values)
-                    observed.extend(values)
+                    draws.start[at], draws.entries[at] = sum(map(len, observed)), len(values)
+                    observed.append(np.array(values))
+                case Column(table):
+                    column = table.column(side, arm)
+                    draws.kind[at], constants = EMPIRICAL, ()
+                    draws.start[at], draws.entries[at] = sum(map(len, observed)), len(column)
+                    observed.append(column)
             draws.shape[at][: len(constants)] = constants
-    return draws._replace(strips=np.concatenate(strips), observed=np.array(observed))
+    return draws._replace(strips=np.concatenate(strips), observed=np.concatenate(observed))
 
 
 def cheng_constants(first: float, second: float) -> tuple[float, float, float, float, float]:

@@ -11,26 +11,26 @@ import numpy.typing as npt
 
 from paceline import checks
 from paceline.errors import InvalidValue
-from paceline.problems.distributions import (
-    Bernoulli,
-    Beta,
-    Constant,
-    Distribution,
-    Scaled,
-    extremes,
-    from_dict,
-    to_dict,
-)
+from paceline.problems.distributions import Bernoulli, Beta, Distribution, extremes, from_dict, to_dict
 from paceline.problems.draws import Sampler
+from paceline.problems.observed import Column, Observations, Origin, full_table, observations, shown_table
 from paceline.problems.optimum import Optimum, solve_several
 from paceline.problems.resources import UNNAMED, by_resource, resource_names
+from paceline.problems.rules import (
+    MOST,
+    check_caps,
+    check_columns,
+    check_distributions,
+    check_max_costs,
+    check_rates,
+    means,
+    scaled_beta,
+)
 
 Value = TypeVar("Value")
 Floats = npt.NDArray[np.float64]
 
 ByName = Mapping[str, Value]
-
-MOST = 2.0**30  # of a stock: more could not be counted in units
 
 
 @dataclass(frozen=True, init=False)
@@ -91,6 +91,7 @@ class Problem:
                 raise InvalidValue(f"{rule}, got {len(rewards)} rewards and {len(side)} costs")
         if not isinstance(coupled, bool):
             raise InvalidValue(f"coupled must be true or false, got {coupled!r}")
+        check_columns((rewards, *sides), coupled)
         most = check_max_costs(sides, max_costs, names)
         stocks = tuple(
             checks.real(thing, given, 0, MOST)
@@ -168,6 +169,62 @@ class Problem:
             start=start,
             cap=cap,
         )
+
+    @classmethod
+    def observed(
+        cls,
+        rewards: npt.ArrayLike,
+        costs: npt.ArrayLike | ByName[npt.ArrayLike],
+        budget: float | ByName[float],
+        *,
+        shown: npt.ArrayLike | None = None,
+        max_costs: Sequence[float] | ByName[Sequence[float]] | None = None,
+        start: float | ByName[float] | None = None,
+        cap: float | ByName[float] | None = None,
+        origin: Origin | None = None,
+    ) -> "Problem":
+        """A problem whose outcomes were observed: a pull takes a row at random, and from it the arm's reward and costs.
+
+        So reward and costs of a pull depend on each other as they do in the table, and all means are exact. ``rewards``
+        and ``costs`` are arrays (n, K) if every row knows what each arm yields; with ``shown``, the number of the arm
+        that each row knows, they are arrays (n,). With several resources there is an array of costs for each name.
+        ``origin`` is for families of problems, which are saved by name.
+
+        >>> won = [[0, 1], [1, 1], [0, 0]]
+        >>> problem = Problem.observed(rewards=won, costs=[[0, 0.4], [0.1, 0.1], [0, 0]], budget=0.1)
+        >>> problem.reward_means.round(3).tolist(), problem.cost_means.round(3).tolist()
+        ([0.333, 0.667], [0.033, 0.167])
+        >>> world = problem.sample(seed=1)
+        >>> sorted({world.pull(1) for _ in range(100)})  # never a reward of 1 at the cost of the third row
+        [(0.0, 0.0), (1.0, 0.1), (1.0, 0.4)]
+        """
+        names = resource_names("costs", costs)
+        sides = by_resource("costs", costs, names)
+        table = full_table(rewards, sides, origin) if shown is None else shown_table(rewards, sides, shown, origin)
+        return cls.of_table(table, names, budget, max_costs, start, cap)
+
+    @classmethod
+    def of_table(
+        cls,
+        table: Observations,
+        names: tuple[str, ...],
+        budget: Any,
+        max_costs: Any = None,
+        start: Any = None,
+        cap: Any = None,
+    ) -> "Problem":
+        """The problem whose outcomes are in a table."""
+        if len(table.values) != 1 + len(names):
+            raise InvalidValue(f"budget must be for {len(table.values) - 1} resources, got one for {', '.join(names)}")
+        rewards, *sides = ([Column(table, side, arm) for arm in range(table.arms)] for side in range(1 + len(names)))
+        costs = sides[0] if names == (UNNAMED,) else dict(zip(names, sides, strict=True))
+        return cls(rewards, costs, budget, coupled=True, max_costs=max_costs, start=start, cap=cap)
+
+    @property
+    def observations(self) -> Observations | None:
+        """The table that the outcomes come from, if they were observed together."""
+        first = self.rewards[0]
+        return first.table if isinstance(first, Column) else None
 
     @property
     def arms(self) -> int:
@@ -263,12 +320,13 @@ class Problem:
         >>> Problem.from_dict(problem.to_dict()) == problem
         True
         """
-        table: dict[str, object] = {
-            "budget": self.budget,
-            "rewards": [to_dict(reward) for reward in self.rewards],
-            "costs": self.named([[to_dict(cost) for cost in side] for side in self.consumptions]),
-            "coupled": self.coupled,
-        }
+        table: dict[str, object] = {"budget": self.budget}
+        if self.observations is not None:
+            table["observed"] = self.observations.to_dict()
+        else:
+            table["rewards"] = [to_dict(reward) for reward in self.rewards]
+            table["costs"] = self.named([[to_dict(cost) for cost in side] for side in self.consumptions])
+            table["coupled"] = self.coupled
         if self.most != check_max_costs(self.consumptions, None, self.resources):
             table["max_costs"] = self.named([list(side) for side in self.most])
         if any(self.stocks):
@@ -284,7 +342,8 @@ class Problem:
 
         ``rewards`` and ``costs`` are lists with an entry per arm: a mean, or a table such as {kind = "constant",
         value = 0.2}; with several resources ``costs`` and ``budget`` are tables by their names. ``kind`` ("beta" unless
-        given, or "bernoulli") and ``concentration`` say what a bare mean stands for.
+        given, or "bernoulli") and ``concentration`` say what a bare mean stands for. In place of ``rewards`` and
+        ``costs`` there may be ``observed``, as `to_dict` writes it.
 
         >>> table = {"kind": "bernoulli", "rewards": [0.3], "costs": [0.9], "budget": 0.5}
         >>> Problem.from_dict(table) == Problem.bernoulli([0.3], [0.9], budget=0.5)
@@ -292,6 +351,8 @@ class Problem:
         """
         if not isinstance(description, dict):
             raise InvalidValue(f"a problem must be a table of rewards, costs and budget, got {description!r}")
+        if "observed" in description:
+            return cls.from_observed(description)
         missing = [key for key in ("rewards", "costs", "budget") if key not in description]
         if missing:
             raise InvalidValue(f"a problem must have rewards, costs and budget; missing: {', '.join(missing)}")
@@ -326,82 +387,13 @@ class Problem:
             cap=description.get("cap"),
         )
 
-
-def check_distributions(thing: str, given: object, low: float) -> tuple[Distribution, ...]:
-    """Distributions of outcomes in [low, 1], one per arm."""
-    entries = checks.entries(thing, given)
-    for arm, entry in enumerate(entries):
-        if not isinstance(entry, Distribution):
-            raise InvalidValue(f"{thing}[{arm}] must be a distribution such as Beta(0.3), got {entry!r}")
-        smallest, largest = extremes(entry)
-        if smallest < low or largest > 1.0:
-            reach = f"{smallest:g} to {largest:g}"
-            raise InvalidValue(f"{thing}[{arm}] must stay in [{low:g}, 1], got values from {reach}")
-    return tuple(entries)
-
-
-def check_rates(
-    budget: object, names: tuple[str, ...], sides: Sequence[Sequence[Distribution]], stocks: Sequence[float]
-) -> tuple[float, ...]:
-    """What comes in per round; none only where there is a stock or a refill to live on."""
-    rates = []
-    given = by_resource("budget", budget, names).values()
-    for (thing, value), side, stock in zip(given, sides, stocks, strict=True):
-        lives_on = stock > 0.0 or any(extremes(cost)[0] < 0.0 for cost in side)
-        rates.append(checks.real(thing, value, 0, 1, above_low=not lives_on))
-    return tuple(rates)
-
-
-def check_max_costs(
-    sides: Sequence[Sequence[Distribution]], given: object, names: tuple[str, ...]
-) -> tuple[tuple[float, ...], ...]:
-    """The largest cost of each arm, for each resource: 1 unless given; no arm may be able to cost more."""
-    found = []
-    for side, (thing, listed) in zip(
-        sides, by_resource("max_costs", given, names, otherwise=None).values(), strict=True
-    ):
-        if listed is None:
-            found.append(tuple(1.0 if extremes(cost)[0] >= 0.0 else max(extremes(cost)[1], 0.0) for cost in side))
-            continue
-        entries = checks.entries(thing, listed)
-        if len(entries) != len(side):
-            raise InvalidValue(f"{thing} must have one entry per arm, got {len(entries)} for {len(side)} arms")
-        for arm, (cost, most) in enumerate(zip(side, entries, strict=True)):
-            checks.real(f"{thing}[{arm}]", most, 0, 1)
-            if (highest := extremes(cost)[1]) > most:
-                raise InvalidValue(f"{thing}[{arm}] must cover every cost of its arm, {highest}, got {most}")
-        found.append(tuple(map(float, entries)))
-    return tuple(found)
-
-
-def check_caps(
-    given: object, names: tuple[str, ...], most: Sequence[Sequence[float]], stocks: Sequence[float]
-) -> tuple[float, ...]:
-    """The most that can be in stock: enough for a pull of any arm, and for the start stock."""
-    caps = []
-    entries = by_resource("cap", given, names, otherwise=None).values()
-    for (thing, value), largest, stock in zip(entries, most, stocks, strict=True):
-        if value is None:
-            caps.append(math.inf)
-            continue
-        cap = checks.real(thing, value, 0, MOST, above_low=True)
-        if cap < max(largest):
-            raise InvalidValue(f"{thing} must cover the largest cost of every arm, {max(largest):g}, got {cap:g}")
-        if cap < stock:
-            raise InvalidValue(f"{thing} must hold the start stock, {stock:g}, got {cap:g}")
-        caps.append(cap)
-    return tuple(caps)
-
-
-def scaled_beta(mean: float, top: float, concentration: float) -> Distribution:
-    """A cost with this mean that is at most ``top``."""
-    if mean > top:
-        raise InvalidValue(f"a mean cost must be at most the largest cost {top}, got {mean}")
-    if top == 0.0:
-        return Constant(0.0)
-    return Beta(mean, concentration) if top == 1.0 else Scaled(Beta(mean / top, concentration), top)
-
-
-def means(thing: str, values: Sequence[float]) -> list[float]:
-    """Means in [0, 1]; an error says which entry is not."""
-    return [checks.real(f"{thing}[{arm}]", value, 0, 1) for arm, value in enumerate(checks.entries(thing, values))]
+    @classmethod
+    def from_observed(cls, description: Mapping[str, Any]) -> "Problem":
+        """The problem that a table with ``observed`` describes."""
+        lines = ("budget", "max_costs", "start", "cap")
+        unknown = [str(key) for key in description if key not in ("observed", *lines)]
+        if unknown or "budget" not in description:
+            got = ", ".join(unknown) or "no budget"
+            raise InvalidValue(f"a problem with observed takes {', '.join(lines)}, and must have a budget; got {got}")
+        names = resource_names("budget", description["budget"])
+        return cls.of_table(observations(description["observed"]), names, *(description.get(key) for key in lines))

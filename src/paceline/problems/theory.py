@@ -11,7 +11,8 @@ import numpy.typing as npt
 from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.problems.distributions import Distribution, extremes
-from paceline.problems.divergence import divergence, steepness
+from paceline.problems.divergence import divergence, lifted_divergence, steepness
+from paceline.problems.observed import Observations
 from paceline.problems.optimum import Optimum
 from paceline.problems.problem import Problem
 
@@ -28,8 +29,9 @@ def limit(problem: Problem, rounds: int) -> float:
 
     KL_i is the least divergence, of reward and costs together, from arm i to an arm that would be worth pulling (means
     mu', rho' with  mu' - lambda*.rho' >= y*):  an arm must be pulled log T / KL_i times to rule that out. Base arms are
-    pulled all the time and cost nothing extra. The divergences of all costs add up, as if they were independent. A
-    stock without income is spread over the rounds (`Problem.optimum_over`).
+    pulled all the time and cost nothing extra. The divergences of all costs add up, as if they were independent; of
+    observed outcomes (`Problem.observed`) it is the divergence of their joint law, see `least_of_observed`. A stock
+    without income is spread over the rounds (`Problem.optimum_over`).
 
     This is a yardstick, not a theorem for this problem: it is the argument of Lai and Robbins (1985) carried over,
     and no instance-dependent lower bound is known for bandits with anytime knapsacks. It is asymptotic: at small T a
@@ -52,12 +54,25 @@ def limit(problem: Problem, rounds: int) -> float:
 def least_divergence(problem: Problem, arm: int, best: Optimum | None = None) -> float:
     """KL_i of `limit`, for the prices and the level of an optimum, that of the problem unless given."""
     best = best or problem.optimum
+    if problem.observations is not None:
+        return least_of_observed(problem, problem.observations, arm, best)
     reward, costs = problem.rewards[arm], [side[arm] for side in problem.consumptions]
     if len(costs) == 1:
         return least_with_one_cost(best, reward, costs[0])
     sides = [Side(reward, 1.0), *map(Side, costs, (-best.prices).tolist())]
     score = sum(side.weight * side.of.mean for side in sides)
     return least_for_gain(sides, best.level - score)
+
+
+def least_of_observed(problem: Problem, table: Observations, arm: int, best: Optimum) -> float:
+    """KL_i of an arm with observed outcomes: the least divergence to *any* joint law of its reward and costs.
+
+    All that counts of an outcome is  z = reward - lambda.cost,  which is at most 1, or more where pulls may refill.
+    """
+    outcomes = np.array([table.column(side, arm) for side in range(len(table.values))])
+    worth = outcomes[0] - best.prices @ outcomes[1:]
+    top = float(1.0 - best.prices @ np.where(problem.refills, -1.0, 0.0))
+    return lifted_divergence(worth, best.level, max(top, float(worth.max())))
 
 
 def least_with_one_cost(best: Optimum, reward: Distribution, cost: Distribution) -> float:

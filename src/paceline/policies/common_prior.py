@@ -1,0 +1,196 @@
+"""Beliefs about arms that are alike in kind: each mean is shrunk to a common one, with the strength of ONE EVENT.
+
+One click in twenty pulls looks like a rate of 5 %, also where clicks come once in a thousand. What saves from such luck
+is what the other arms say: here all arms share a prior. Its mean and its dispersion are estimated from all arms, and it
+is worth the number of pulls in which one event of the common kind happens: 1 / mean pulls for rare zeros and ones, two
+for even ones, less where outcomes vary less than zeros and ones do.
+
+Rewards and costs are treated alike, each on a scale of its own: rewards on [0, 1], costs from the smallest to the
+arm's own largest. So arms whose largest costs differ a thousandfold can share one prior.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.kernels.estimates import variance
+from paceline.kernels.jit import kernel
+from paceline.kernels.state import State
+
+Floats = npt.NDArray[np.float64]
+
+EVENTS = 1.0  # that the prior is worth
+OWN = 1.0  # weight of the common dispersion in an arm's own, in units of  n m (1 - m)
+LITTLE = 0.05  # weight of dispersion 1 in the common one, same units
+LEAST_DISPERSION = 0.02
+UNSEEN = 0.08  # share of the largest variance that one pull does not rule out
+SHRUNK = 4.0  # covariances are shrunk by  n / (n + this)
+STALE = 0.01  # all beliefs are renewed when a common number has moved by so much, or
+GROWN = 1.1  # when there are so many times as many pulls
+LEAST_SPAN = 1e-12
+
+# Columns of `common`: what is believed of all arms, and the sums that it follows from.
+MEAN, DISPERSION, STRENGTH, TOTAL, WEIGHT, WITHIN, BETWEEN = range(7)
+CENTRE, SPREAD, THIRD = range(3)  # of `beliefs`
+
+
+class Beliefs(NamedTuple):
+    """What is believed, one row per arm. Along axes of two, the first entry is of rewards, the second of costs."""
+
+    beliefs: Floats  # (K, 2, 3) mean, variance of an outcome, third cumulant of an outcome
+    parts: Floats  # (K, 2, 4) what the arm has put into the sums of `common`
+    joint: Floats  # (K, 2) sum of  reward * cost,  and the covariance of the two in a pull
+    common: Floats  # (2, 7)
+    renewed: Floats  # (1,) pulls of all arms when all beliefs were last renewed, and
+    known: Floats  # (1,) pulls of all arms now
+
+
+def new_beliefs(arms: int) -> Beliefs:
+    """Before the first pull: a mean of 1/2 and zeros and ones."""
+    common = np.zeros((2, 7))
+    common[:, MEAN], common[:, DISPERSION], common[:, STRENGTH] = 0.5, 1.0, 2.0
+    return Beliefs(
+        beliefs=np.zeros((arms, 2, 3)),
+        parts=np.zeros((arms, 2, 4)),
+        joint=np.zeros((arms, 2)),
+        common=common,
+        renewed=np.zeros(1),
+        known=np.zeros(1),
+    )
+
+
+@kernel
+def span_of(state: State, low: float, arm: int, side: int) -> tuple[float, float]:
+    """The smallest possible outcome, ``low`` for a cost, and how much larger the largest is."""
+    if side == 0:
+        return 0.0, 1.0
+    return low, max(state.largest[arm, 0] - low, LEAST_SPAN)
+
+
+@kernel
+def strength_of(mean: float, dispersion: float) -> float:
+    """Pulls in which one event of the common kind happens."""
+    return float(EVENTS / max(min(mean, 1.0 - mean), 1e-9) * min(max(dispersion, LEAST_DISPERSION), 1.0))
+
+
+@kernel
+def sums_of(state: State, low: float, arm: int, side: int) -> tuple[float, float]:
+    """Sum of the outcomes, and  n v,  on a scale of [0, 1]."""
+    arms, n = state.arms, state.arms.pulls[arm]
+    smallest, span = span_of(state, low, arm, side)
+    if side == 0:
+        total, squares, mean = arms.reward_sum[arm], arms.reward_squares[arm], arms.reward_mean[arm]
+    else:
+        total, squares, mean = arms.cost_sum[arm, 0], arms.cost_squares[arm, 0], arms.cost_mean[arm, 0]
+    return (total - n * smallest) / span, n * variance(squares, mean, n) / (span * span)
+
+
+@kernel
+def put_part(state: State, low: float, memory: Beliefs, arm: int, side: int) -> None:
+    """Bring what an arm says of the common mean and dispersion up to date; its mean counts  n / (n + strength)."""
+    n = state.arms.pulls[arm]
+    total, within = sums_of(state, low, arm, side)
+    mean = total / n
+    weight = n / (n + memory.common[side, STRENGTH])
+    part, common = memory.parts[arm, side], memory.common[side]
+    common[TOTAL] += mean * weight - part[0]
+    common[WEIGHT] += weight - part[1]
+    common[WITHIN] += within - part[2]
+    between = (n - 1.0) * mean * (1.0 - mean)
+    common[BETWEEN] += between - part[3]
+    part[0], part[1], part[2], part[3] = mean * weight, weight, within, between
+
+
+@kernel
+def common_now(common: Floats) -> tuple[float, float]:
+    """Common mean and dispersion by the sums; one pseudo-pull of mean 1/2 stands beside all arms."""
+    pseudo = 1.0 / (1.0 + common[STRENGTH])
+    mean = (common[TOTAL] + 0.5 * pseudo) / (common[WEIGHT] + pseudo)
+    return mean, (common[WITHIN] + LITTLE) / (common[BETWEEN] + LITTLE)
+
+
+@kernel
+def has_moved(new: float, old: float) -> bool:
+    """Whether a common number is no longer what the beliefs were made with."""
+    return abs(new - old) > STALE * old
+
+
+@kernel
+def believe(state: State, low: float, memory: Beliefs, arm: int, side: int) -> None:
+    """Renew one belief: with mean x0, dispersion D~ and strength s in common,
+
+    m = (sum + s x0) / (n + s),   D = (n v + D~) / ((n - 1) x (1 - x) + 1),
+    variance  D m (1 - m) + 0.08 x0 (1 - x0) / (n + 1),   third cumulant  D (1 - 2 m) variance.
+    """
+    n, common, part, belief = (
+        state.arms.pulls[arm],
+        memory.common[side],
+        memory.parts[arm, side],
+        memory.beliefs[arm, side],
+    )
+    smallest, span = span_of(state, low, arm, side)
+    total, _ = sums_of(state, low, arm, side)
+    mean = (total + common[STRENGTH] * common[MEAN]) / (n + common[STRENGTH])
+    dispersion = (part[2] + OWN * common[DISPERSION]) / (part[3] + OWN)
+    spread = dispersion * mean * (1.0 - mean) + UNSEEN * common[MEAN] * (1.0 - common[MEAN]) / (n + 1.0)
+    belief[CENTRE] = smallest + span * mean
+    belief[SPREAD] = span * span * spread
+    belief[THIRD] = span * span * span * dispersion * (1.0 - 2.0 * mean) * spread
+
+
+@kernel
+def believe_arm(state: State, low: float, memory: Beliefs, arm: int) -> None:
+    """Renew all beliefs about an arm."""
+    arms, joint = state.arms, memory.joint[arm]
+    n = arms.pulls[arm]
+    believe(state, low, memory, arm, 0)
+    believe(state, low, memory, arm, 1)
+    joint[1] = (joint[0] / n - arms.reward_mean[arm] * arms.cost_mean[arm, 0]) * n / (n + SHRUNK)
+
+
+@kernel
+def set_common(memory: Beliefs, side: int, mean: float, dispersion: float) -> None:
+    """Take over a common mean and dispersion; the sums begin anew, for the strength has changed."""
+    common = memory.common[side]
+    common[MEAN], common[DISPERSION], common[STRENGTH] = mean, dispersion, strength_of(mean, dispersion)
+    for column in range(TOTAL, BETWEEN + 1):
+        common[column] = 0.0
+    for arm in range(memory.parts.shape[0]):
+        for column in range(4):
+            memory.parts[arm, side, column] = 0.0
+
+
+@kernel
+def take_in(state: State, low: float, memory: Beliefs, arm: int, reward: float, cost: float) -> None:
+    """Learn an outcome of an arm. Where the common numbers have moved, the beliefs about all arms are renewed.
+
+    They are also renewed every time that there are a tenth more pulls: what an arm that has left put into the sums is
+    then gone.
+    """
+    memory.joint[arm, 0] += reward * cost
+    memory.known[0] += 1.0
+    stale = memory.known[0] >= GROWN * memory.renewed[0]
+    for side in range(2):
+        put_part(state, low, memory, arm, side)
+        mean, dispersion = common_now(memory.common[side])
+        stale = stale or has_moved(mean, memory.common[side, MEAN])
+        stale = stale or has_moved(dispersion, memory.common[side, DISPERSION])
+    if stale:
+        renew_all(state, low, memory)
+    else:
+        believe_arm(state, low, memory, arm)
+
+
+@kernel
+def renew_all(state: State, low: float, memory: Beliefs) -> None:
+    """New common numbers, and the beliefs about every arm that follow from them."""
+    memory.renewed[0] = memory.known[0]
+    for side in range(2):
+        mean, dispersion = common_now(memory.common[side])
+        set_common(memory, side, mean, dispersion)
+    for arm in range(state.arms.pulls.size):
+        if state.arms.pulls[arm] > 0:
+            put_part(state, low, memory, arm, 0)
+            put_part(state, low, memory, arm, 1)
+            believe_arm(state, low, memory, arm)

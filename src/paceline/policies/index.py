@@ -1,0 +1,409 @@
+"""The index pacer: the best base of what is believed, and an arm outside it whenever its index says so."""
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline import checks
+from paceline.kernels.hull import best_mix
+from paceline.kernels.jit import kernel
+from paceline.kernels.state import GUARD, SKIP, Decision, State
+from paceline.policies import thompson
+from paceline.policies.common_prior import (
+    CENTRE,
+    DISPERSION,
+    MEAN,
+    SPREAD,
+    STRENGTH,
+    THIRD,
+    Beliefs,
+    new_beliefs,
+    span_of,
+    take_in,
+)
+from paceline.policies.edge import cheaper_neighbour, is_on_edge, observed_spread, pace_on_edge
+from paceline.policies.pacing import (
+    PACED,
+    REASONS,
+    SINGLE,
+    STAND_IN,
+    affords,
+    base_price,
+    best_affordable,
+    fit_stock,
+    needed_with_doubt,
+)
+from paceline.policies.policy import Policy, Setting
+from paceline.policies.steering import commit_base, no_base, steer_base
+
+EXPLORED, SAVING = len(REASONS), len(REASONS) + 1
+
+STEEPNESS = 1.5  # evidence up to this counts twice
+EXPONENT = 1.15  # of the pulls in the index
+SHIFT = 0.7
+FEW = 50.0  # rounds' income below which a rival's experience lowers the index, once it is beyond
+EXPERIENCED = 7.0  # log of its pulls
+SHARE = 1.0 / 32.0  # of the income so far that may be saved up for one pull
+
+LOG_PULLS, LOG_MONEY, FEWNESS = range(3)  # columns of `clocks`
+
+Floats = npt.NDArray[np.float64]
+
+
+class Params(NamedTuple):
+    """Numbers for the kernels."""
+
+    prior: float  # this and the next: as of `ThompsonPacer`, for several resources
+    every_arm: bool
+    lows: tuple[float, ...]  # the smallest cost in each resource: 0, or -1 where pulls may refill it
+    rise: float
+
+
+class Memory(NamedTuple):
+    """Beliefs and clocks of the arms."""
+
+    beliefs: Floats  # (K, 1 + D, 3) and so on: see `Beliefs`; with several resources as of `ThompsonPacer`
+    parts: Floats
+    joint: Floats
+    common: Floats
+    renewed: Floats
+    known: Floats
+    clocks: Floats  # (K, 3) log of the pulls n, log of the rounds' income N / n that a pull takes,  50 / (N + 50)
+    credit: Floats  # (K,) and so on: see steering.py; not used with one resource
+    in_base: npt.NDArray[np.bool_]
+    prices: Floats
+    spreads: Floats
+
+
+class Base(NamedTuple):
+    """The best base of the centres, and what it means now."""
+
+    expensive: int
+    cheap: int
+    price: float  # of a unit of budget
+    level: float  # what a round is worth besides
+    needed: float  # headroom for a pull of the expensive arm
+    room: bool  # whether it is there
+
+
+# The base.
+
+
+@kernel
+def fill_centres(state: State) -> int:
+    """The centres into the scratch arrays; says how many arms have one. An untried arm is in no base."""
+    rewards, costs, beliefs = state.scratch.rewards, state.scratch.costs[0], state.memory.beliefs
+    tried = 0
+    for i in range(rewards.size):
+        rewards[i], costs[i] = 0.0, 1.0
+        if state.arms.pulls[i] > 0:
+            rewards[i], costs[i] = beliefs[i, 0, CENTRE], beliefs[i, 1, CENTRE]
+            tried += 1
+    return tried
+
+
+@kernel
+def first_arm(state: State) -> int:
+    """The arm to begin with: the one with the smallest largest cost, or, of those now affordable, the least pending."""
+    first = 0
+    for i in range(1, state.pending.size):
+        if state.largest[i, 0] < state.largest[first, 0]:
+            first = i
+    for i in range(state.pending.size):
+        if affords(state, i) and state.pending[i] < state.pending[first]:
+            first = i
+    return first
+
+
+@kernel
+def headroom_for(state: State, expensive: int, cheap: int) -> float:
+    """The headroom for a pull of the expensive arm beside that cheap one; the doubt is in units of its largest cost."""
+    doubt = 0.0
+    if cheap < state.arms.pulls.size:
+        doubt = 0.25 * state.largest[cheap, 0] * state.largest[cheap, 0]
+    return needed_with_doubt(state, expensive, cheap, doubt)
+
+
+@kernel
+def find_base(state: State) -> Base:
+    """The best base of the centres in the scratch arrays."""
+    rewards, costs, rate = state.scratch.rewards, state.scratch.costs[0], state.rate[0]
+    expensive, cheap, _ = best_mix(rewards, costs, rate)
+    price = base_price(rewards, costs, expensive, cheap)
+    level = rewards[cheap] - price * costs[cheap] if cheap < rewards.size else 0.0
+    if expensive == cheap:
+        most = state.largest[expensive, 0]
+        needed = fit_stock(state, 0, 2.0 * most - rate, most)
+    else:
+        needed = headroom_for(state, expensive, cheap)
+    return Base(expensive, cheap, price, level, needed, state.headroom[0] >= needed)
+
+
+# The index.
+
+
+@kernel
+def pulls_made(state: State, arm: int) -> int:
+    """Pulls of an arm; those whose outcome is still to come count as if they had brought the mean."""
+    return int(state.arms.pulls[arm] + state.pending[arm])
+
+
+@kernel
+def log_pulls(state: State, arm: int) -> float:
+    """The logarithm of the pulls made, 0 for none."""
+    if state.pending[arm] == 0:
+        return float(state.memory.clocks[arm, LOG_PULLS])
+    return math.log(pulls_made(state, arm))
+
+
+@kernel
+def experience(state: State, arm: int) -> float:
+    """Log N:  the logarithm of the rounds whose income the pulls of an arm took."""
+    return log_pulls(state, arm) + float(state.memory.clocks[arm, LOG_MONEY])
+
+
+@kernel
+def believed_cost(state: State, low: float, arm: int) -> float:
+    """The mean cost of an arm as far as is known; of an untried one the common mean on its own scale."""
+    if state.arms.pulls[arm] > 0:
+        return float(state.memory.beliefs[arm, 1, CENTRE])
+    return float(low + state.memory.common[1, MEAN] * (state.largest[arm, 0] - low))
+
+
+@kernel
+def spread_of(state: State, low: float, arm: int, side: int) -> tuple[float, float]:
+    """Variance and third cumulant of an outcome as far as is known."""
+    memory = state.memory
+    if state.arms.pulls[arm] > 0:
+        return memory.beliefs[arm, side, SPREAD], memory.beliefs[arm, side, THIRD]
+    mean, dispersion = memory.common[side, MEAN], memory.common[side, DISPERSION]
+    _, span = span_of(state, low, arm, side)
+    spread = dispersion * span * span * mean * (1.0 - mean)
+    return spread, dispersion * span * (1.0 - 2.0 * mean) * spread
+
+
+@kernel
+def evidence(state: State, low: float, base: Base, arm: int) -> float:
+    """How much speaks against an arm:  n KL  of what is believed from the nearest belief that is worth the level.
+
+    The value  mu - lam rho  of an arm is short of the level by g. With A the variance of the belief about it and S the
+    third cumulant,  x = g^2 / (2 max(A + g S / (3 A), A / 10)):  the normal divergence, corrected for skew. The prior
+    counts as evidence of its strength.
+    """
+    memory, price, pulls = state.memory, base.price, pulls_made(state, arm)
+    reward = memory.beliefs[arm, 0, CENTRE] if state.arms.pulls[arm] > 0 else memory.common[0, MEAN]
+    gap = base.level - reward + price * believed_cost(state, low, arm)
+    if gap <= 0.0:
+        return 0.0
+    reward_spread, reward_third = spread_of(state, low, arm, 0)
+    cost_spread, cost_third = spread_of(state, low, arm, 1)
+    p, q = 1.0 / (pulls + memory.common[0, STRENGTH]), price / (pulls + memory.common[1, STRENGTH])
+    spread = reward_spread * p + price * q * cost_spread - 2.0 * q * memory.joint[arm, 1]
+    if spread <= 0.0:
+        return 0.0
+    third = reward_third * p * p - price * q * q * cost_third
+    return float(0.5 * gap * gap / max(spread + third * gap / (3.0 * spread), 0.1 * spread))
+
+
+@kernel
+def index_of(params: Params, state: State, base: Base, rival: int, arm: int) -> float:
+    """The index of an arm against a rival in the base; infinite where exploring it is out of the question.
+
+        x + min(x, 1.5) + 1.15 log n - 0.7 + log(N / n) - rise 50 / (N + 50) max(log n_r - 7, 0)
+
+    is Honda and Takemura's  n KL + log n,  on the clock of money and with what was measured to do better at small n. An
+    arm that has had as much as its rival is not explored, nor one that the headroom does not cover, unless one pull of
+    it takes no more than a share of the income so far.
+    """
+    clocks, rate, top = state.memory.clocks, state.rate[0], state.largest[arm, 0]
+    extra = params.rise * max(log_pulls(state, rival) - EXPERIENCED, 0.0)
+    if pulls_made(state, arm) == 0:
+        money, index = math.log(max(1.0, believed_cost(state, params.lows[0], arm) / rate)), -extra
+    else:
+        if experience(state, arm) >= experience(state, rival):
+            return math.inf
+        money = clocks[arm, LOG_MONEY]
+        index = EXPONENT * log_pulls(state, arm) - SHIFT - clocks[arm, FEWNESS] * extra
+    if state.headroom[0] < top:
+        if top > SHARE * rate * state.clock.t:
+            return math.inf
+        money = math.log(max(1.0, top / rate))
+    x = evidence(state, params.lows[0], base, arm)
+    return index + money + x + min(x, STEEPNESS)
+
+
+@kernel
+def least_index(params: Params, state: State, base: Base) -> int:
+    """The arm outside the base with the smallest index, if that is below the experience of its rival; else -1."""
+    count = state.arms.pulls.size
+    rival = base.expensive if base.room or base.cheap == count else base.cheap
+    paced = base.room and base.expensive != base.cheap and base.cheap < count
+    best, best_index = -1, experience(state, rival)
+    for i in range(count):
+        if i in (base.expensive, base.cheap):
+            continue
+        index = index_of(params, state, base, rival, i)
+        if index < best_index:
+            # A cheap arm is explored in the rounds of the cheap one, as if it were that.
+            as_cheap = paced and state.arms.pulls[i] > 0 and state.scratch.costs[0, i] <= state.rate[0]
+            if not as_cheap or state.headroom[0] < headroom_for(state, base.expensive, i):
+                best, best_index = i, index
+    return best
+
+
+# Saving and pacing.
+
+
+@kernel
+def explore(state: State, low: float, base: Base, arm: int) -> Decision:
+    """Pull an arm to learn of it, or save up for it with the cheap arm of the base; the guard's reason for neither."""
+    count, rate, headroom, want = state.arms.pulls.size, state.rate[0], state.headroom[0], state.largest[arm, 0]
+    if believed_cost(state, low, arm) > rate and base.cheap < count:
+        if base.expensive == base.cheap:
+            want += state.largest[base.cheap, 0] - rate
+        else:
+            want = headroom_for(state, arm, base.cheap)
+    if headroom >= want and affords(state, arm):
+        return Decision(arm, EXPLORED, arm)
+    if base.cheap == count:
+        return Decision(count, SAVING, arm)
+    if affords(state, base.cheap) and state.scratch.costs[0, base.cheap] < rate:
+        return Decision(base.cheap, SAVING, arm)
+    return Decision(SKIP, GUARD, arm)
+
+
+@kernel
+def edge_arm(state: State, arm: int) -> int:
+    """The arm to pull if this one costs just the rate, as far as can be told; else -1."""
+    spread = observed_spread(state, arm)
+    if is_on_edge(state, state.rate[0] - state.scratch.costs[0, arm], spread):
+        cheaper = cheaper_neighbour(state, arm)
+        return pace_on_edge(state, arm, cheaper, headroom_for(state, arm, cheaper), spread)
+    return -1
+
+
+@kernel
+def pace_base(state: State, base: Base) -> Decision:
+    """The arm of the base that is due; a base on the edge is paced between its neighbours on the hull."""
+    count, single = state.arms.pulls.size, base.expensive == base.cheap
+    if base.cheap < count:
+        due = edge_arm(state, base.cheap)
+        if due >= 0:
+            return Decision(due, PACED, base.cheap)
+    if not single:
+        due = edge_arm(state, base.expensive)
+        if due >= 0:
+            return Decision(due, PACED, base.expensive)
+    arm = base.expensive if single or base.room else base.cheap
+    if arm == count or affords(state, arm):
+        other = base.cheap if arm == base.expensive else base.expensive
+        return Decision(arm, SINGLE if single else PACED, other)
+    return Decision(best_affordable(state, base.price), STAND_IN, arm)
+
+
+@kernel
+def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Decision:
+    """`choose`; the number of resources is a constant for the compiler, which drops the other branch."""
+    if len(resources) > 1:
+        thompson.draw_scores(params, state)
+        return steer_base(state, state.memory.spreads)
+    if fill_centres(state) == 0:
+        first = first_arm(state)
+        return Decision(first, EXPLORED, first)
+    base = find_base(state)
+    arm = least_index(params, state, base)
+    if arm >= 0:
+        decision = explore(state, params.lows[0], base, arm)
+        if decision.reason != GUARD:
+            return decision
+    return pace_base(state, base)
+
+
+def choose(params: Params, state: State) -> Decision:
+    """An arm whose index is below its rival's experience, else the base of the centres, paced."""
+    return choose_for(params, state, state.resources)
+
+
+@kernel
+def learn_one(params: Params, state: State, arm: int, reward: float, cost: float) -> None:
+    """`learn` with one resource."""
+    memory = state.memory
+    beliefs = Beliefs(memory.beliefs, memory.parts, memory.joint, memory.common, memory.renewed, memory.known)
+    take_in(state, params.lows[0], beliefs, arm, reward, cost)
+    pulls, clocks = state.arms.pulls[arm], memory.clocks
+    factor = max(1.0, memory.beliefs[arm, 1, CENTRE] / state.rate[0]) if state.rate[0] > 0.0 else 1.0
+    clocks[arm, LOG_PULLS], clocks[arm, LOG_MONEY] = math.log(pulls), math.log(factor)
+    clocks[arm, FEWNESS] = FEW / (pulls * factor + FEW)
+
+
+@kernel
+def learn_for(
+    params: Params, state: State, decision: Decision, reward: float, cost: Floats, resources: tuple[int, ...]
+) -> None:
+    """`learn`; see `choose_for`."""
+    if len(resources) > 1:
+        thompson.learn_outcome(params, state, decision)
+    elif 0 <= decision.arm < state.arms.pulls.size:
+        learn_one(params, state, decision.arm, reward, cost[0])
+
+
+def learn(params: Params, state: State, decision: Decision, reward: float, cost: Floats) -> None:
+    """Renew what is believed, and the clocks of the arm that was pulled."""
+    learn_for(params, state, decision, reward, cost, state.resources)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexPacer(Policy):
+    """Play the best base of what is believed, and explore the arms against which too little speaks. Nothing to tune.
+
+    Each round, with lam and y the price of budget and the level of the best base (j, k) of the believed means:
+
+    1. Beliefs. Each arm's mean reward and mean cost are shrunk to means common to all arms, with the strength of one
+       event; costs are in units of the arm's own largest cost. See common_prior.py for the formulas.
+    2. Index. The rival is the arm of the base whose turn it is. Of each other arm i, with n pulls that took the income
+       of N = n max(1, cost / c) rounds and x = n KL the evidence against its being worth the level (`evidence`),
+           index = x + min(x, 1.5) + 1.15 log n - 0.7 + log(N / n) - rise 50 / (N + 50) max(log n_r - 7, 0).
+       The arm with the smallest index is explored if that is below log N_r, the experience of the rival.
+    3. Saving. An arm that the headroom does not cover is saved up for with the cheap arm of the base, but only if one
+       pull takes at most 1/32 of the income so far: nothing is given up for an arm that was lucky twice.
+    4. Pacing. Else the base is paced, as by `ThompsonPacer`; one that costs just the rate is kept between its
+       neighbours on the hull (edge.py).
+
+    It is deterministic. Pulls whose outcome is still to come count in n as if they had brought the mean, so that late
+    news does not make it ask for the same arm again and again. With several resources the base is drawn as
+    `ThompsonPacer` draws it: an index at fixed prices was measured to lose twice as much there.
+
+    The index is that of IMED (Honda, Takemura, "Non-asymptotic analysis of a new bandit algorithm for semi-bounded
+    rewards", JMLR 2015), at the prices of the base. ``rise`` shortens the tail and costs a little of the mean.
+
+    Guarantee: the anytime constraint, by the guard, on every path. Its regret is measured, not proved: see
+    docs/policies.md.
+
+    >>> IndexPacer()
+    IndexPacer(rise=1.0)
+    """
+
+    rise: float = 1.0
+
+    name = "index"
+    allocates, tag_is_arm = False, True
+    reasons = (*REASONS, "explored: too little speaks against the arm", "saving up for an arm to explore")
+    choose = staticmethod(choose)
+    commit = staticmethod(commit_base)
+    learn = staticmethod(learn)
+
+    def __post_init__(self) -> None:
+        checks.real("rise of index", self.rise, 0)
+
+    def params(self, setting: Setting) -> tuple[Any, ...]:
+        drawn = thompson.ThompsonPacer()
+        return Params(drawn.prior, drawn.every_arm, setting.lows, float(self.rise))
+
+    def new_memory(self, arms: int, resources: int) -> Memory:
+        beliefs = new_beliefs(arms)
+        if resources > 1:
+            beliefs = beliefs._replace(beliefs=thompson.ThompsonPacer().new_memory(arms, resources).beliefs)
+        return Memory(*beliefs, np.zeros((arms, 3)), *no_base(arms, resources))

@@ -1,0 +1,298 @@
+"""The index pacer decides as its docstrings say, meets the figures of its prototype, and is patient with late news."""
+
+import math
+from collections import Counter, deque
+
+import naive
+import numpy as np
+import play
+import pytest
+
+import paceline as pl
+from paceline.kernels.state import GUARD
+from paceline.policies import make_policy
+
+ROUNDS = 3000
+MIXED_COSTS = pl.Problem(
+    [pl.Bernoulli(0.02), pl.Bernoulli(0.3), pl.Beta(0.6), pl.Bernoulli(0.25)],
+    [pl.Scaled(pl.Beta(0.4), 0.05), pl.Scaled(pl.Beta(0.5), 0.4), pl.Beta(0.7), pl.Scaled(pl.Bernoulli(0.2), 0.9)],
+    budget=0.08,
+    max_costs=[0.05, 0.4, 1.0, 0.9],
+)
+PROBLEMS = {
+    "paper, 3 arms": play.THREE_ARMS,
+    "paper, 8 arms": play.EIGHT_ARMS,
+    "every kind": play.EVERY_KIND,
+    "own largest costs": MIXED_COSTS,
+    "a cost equal to the rate": pl.Problem.beta([0.3, 0.5, 0.6], [0.2, 0.4, 0.9], budget=0.4),
+}
+
+
+class Side:
+    """Rewards, or costs, of all arms on a scale of [0, 1], and what is believed of them."""
+
+    def __init__(self, spans):
+        self.spans = spans
+        self.seen = [[] for _ in spans]
+        self.mean, self.dispersion, self.strength = 0.5, 1.0, 2.0
+        self.beliefs = [None for _ in spans]
+
+    def moments(self, arm):
+        values = np.array(self.seen[arm]) / self.spans[arm]
+        return len(values), float(values.mean()), float(values.var())
+
+    def common(self):
+        total, weights = 0.5 / (1 + self.strength), 1 / (1 + self.strength)
+        within = between = 0.05
+        for arm, seen in enumerate(self.seen):
+            if seen:
+                n, mean, variance = self.moments(arm)
+                weight = n / (n + self.strength)
+                total, weights = total + weight * mean, weights + weight
+                within, between = within + n * variance, between + (n - 1) * mean * (1 - mean)
+        return total / weights, within / between
+
+    def has_moved(self):
+        mean, dispersion = self.common()
+        return abs(mean - self.mean) > 0.01 * self.mean or abs(dispersion - self.dispersion) > 0.01 * self.dispersion
+
+    def settle(self):
+        self.mean, self.dispersion = self.common()
+        self.strength = min(max(self.dispersion, 0.02), 1.0) / min(self.mean, 1 - self.mean)
+
+    def believe(self, arm):
+        n, mean, variance = self.moments(arm)
+        centre = (n * mean + self.strength * self.mean) / (n + self.strength)
+        dispersion = (n * variance + self.dispersion) / ((n - 1) * mean * (1 - mean) + 1)
+        spread = dispersion * centre * (1 - centre) + 0.08 * self.mean * (1 - self.mean) / (n + 1)
+        span = self.spans[arm]
+        self.beliefs[arm] = span * centre, span**2 * spread, span**3 * dispersion * (1 - 2 * centre) * spread
+
+    def belief(self, arm):
+        if self.beliefs[arm] is not None:
+            return self.beliefs[arm]
+        mean, span = self.mean, self.spans[arm]
+        spread = self.dispersion * mean * (1 - mean)
+        return span * mean, span**2 * spread, span**3 * self.dispersion * (1 - 2 * mean) * spread
+
+
+class Naive:
+    """The docstrings of `IndexPacer`, of common_prior.py and of edge.py, word for word, from the outcomes alone."""
+
+    def __init__(self, problem):
+        self.count, self.c, self.tops = problem.arms, problem.budget, list(problem.max_costs)
+        self.rewards, self.costs = Side([1.0] * self.count), Side(self.tops)
+        self.known, self.renewed = 0, 0
+        self.clocks = [(0.0, 0.0, 0.0)] * self.count
+
+    def n(self, arm):
+        return len(self.rewards.seen[arm])
+
+    def learn(self, arm, reward, cost):
+        self.rewards.seen[arm].append(reward)
+        self.costs.seen[arm].append(cost)
+        self.known += 1
+        sides = self.rewards, self.costs
+        if self.known >= 1.1 * self.renewed or any(side.has_moved() for side in sides):
+            self.renewed = self.known
+            for side in sides:
+                side.settle()
+                for i in range(self.count):
+                    if side.seen[i]:
+                        side.believe(i)
+        else:
+            for side in sides:
+                side.believe(arm)
+        n, factor = self.n(arm), max(1.0, self.costs.belief(arm)[0] / self.c)
+        self.clocks[arm] = math.log(n), math.log(factor), 50 / (n * factor + 50)
+
+    def variance(self, arm):
+        return float(np.var(self.costs.seen[arm])) + 0.25 * self.tops[arm] ** 2 / self.n(arm)
+
+    def needed(self, t, j, k):
+        if k == self.count:
+            return self.tops[j]
+        drift, buffer = self.c - float(np.mean(self.costs.seen[k])), 0.0
+        if drift > 0:
+            v = self.variance(k)
+            buffer = v / (2 * drift) * math.log(1 + t * drift**2 / v)
+        return self.tops[j] + self.tops[k] - self.c + buffer
+
+    def evidence(self, arm, price, level):
+        (mu, u, third), (rho, w, cost_third) = self.rewards.belief(arm), self.costs.belief(arm)
+        gap = level - mu + price * rho
+        if gap <= 0:
+            return 0.0
+        n = self.n(arm)
+        r, c = n + self.rewards.strength, n + self.costs.strength
+        joint = 0.0
+        if n:
+            joint = float(np.mean(np.array(self.rewards.seen[arm]) * np.array(self.costs.seen[arm])))
+            joint = (joint - np.mean(self.rewards.seen[arm]) * np.mean(self.costs.seen[arm])) * n / (n + 4)
+        a = u / r + price**2 * w / c - 2 * price * joint / c
+        s = third / r**2 - price**3 * cost_third / c**2
+        return gap**2 / (2 * max(a + gap * s / (3 * a), a / 10)) if a > 0 else 0.0
+
+    def decide(self, t, h):
+        tried = [i for i in range(self.count) if self.n(i)]
+        if not tried:
+            return int(np.argmin(self.tops))
+        mu = [self.rewards.belief(i)[0] if i in tried else 0.0 for i in range(self.count)]
+        rho = [self.costs.belief(i)[0] if i in tried else 1.0 for i in range(self.count)]
+        base = naive.by_enumeration(mu, rho, self.c)
+        j, k = base.expensive, base.cheap
+        mu_k, rho_k = (mu[k], rho[k]) if k < self.count else (0.0, 0.0)
+        price = 0.0 if j == k else (mu[j] - mu_k) / (rho[j] - rho_k)
+        level = mu_k - price * rho_k if k < self.count else 0.0
+        needed = 2 * self.tops[j] - self.c if j == k else self.needed(t, j, k)
+        room = h >= needed
+        arm = self.explored(t, h, j, k, price, level, room, rho)
+        if arm is not None:
+            rho_i, want = self.costs.belief(arm)[0], self.tops[arm]
+            if rho_i > self.c and k < self.count:
+                want = want + self.tops[k] - self.c if j == k else self.needed(t, arm, k)
+            if h >= max(want, self.tops[arm]):
+                return arm
+            if k == self.count or (h >= self.tops[k] and rho[k] < self.c):
+                return k
+        for edge in [k] * (k < self.count) + [j] * (j != k):
+            due = self.on_edge(t, h, edge, mu, rho)
+            if due is not None:
+                return due
+        due = j if j == k or room else k
+        if due == self.count or h >= self.tops[due]:
+            return due
+        values = {i: mu[i] - price * rho[i] for i in range(self.count) if h >= self.tops[i]}
+        best = max(values, key=values.get, default=self.count)
+        return best if best < self.count and values[best] > 0 else self.count
+
+    def explored(self, t, h, j, k, price, level, room, rho):
+        rival = j if room or k == self.count else k
+        log_n, log_money, _ = self.clocks[rival]
+        extra = max(log_n - 7, 0)
+        found, least = None, log_n + log_money
+        for i in set(range(self.count)) - {j, k}:
+            n, top = self.n(i), self.tops[i]
+            if n:
+                if self.clocks[i][0] + self.clocks[i][1] >= log_n + log_money:
+                    continue
+                money, index = self.clocks[i][1], 1.15 * self.clocks[i][0] - 0.7 - self.clocks[i][2] * extra
+            else:
+                money, index = math.log(max(1, self.costs.belief(i)[0] / self.c)), -extra
+            if h < top:
+                if top > self.c * t / 32:
+                    continue
+                money = math.log(max(1, top / self.c))
+            x = self.evidence(i, price, level)
+            index += money + x + min(x, 1.5)
+            cheap = room and j != k and k < self.count and n and rho[i] <= self.c
+            if index < least and not (cheap and h >= self.needed(t, j, i)):
+                found, least = i, index
+        return found
+
+    def on_edge(self, t, h, arm, mu, rho):
+        v = self.variance(arm)
+        if t * (self.c - rho[arm]) ** 2 >= 9 * v:
+            return None
+        cheaper = {
+            i: (mu[arm] - mu[i]) / (rho[arm] - rho[i]) for i in range(self.count) if rho[i] < min(rho[arm], self.c)
+        }
+        dearer = {
+            i: (mu[i] - mu[arm]) / (rho[i] - rho[arm]) for i in range(self.count) if rho[i] > max(rho[arm], self.c)
+        }
+        cheaper[self.count] = mu[arm] / rho[arm]
+        left, right = min(cheaper, key=cheaper.get), max(dearer, key=dearer.get, default=None)
+        low, due = self.needed(t, arm, left), arm
+        if h < low:
+            due = left if left < self.count else arm
+        elif right is not None and dearer[right] > 0:
+            width = math.sqrt(2 * max(cheaper[left] / dearer[right] - 1, 0) * v * t)
+            due = right if h >= low + width else arm
+        return due if h >= self.tops[due] else None
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_decides_as_its_docstring_says(name):
+    problem = PROBLEMS[name]
+    game, model = play.begin(make_policy("index"), problem), Naive(problem)
+    decided = 0
+    for _ in range(ROUNDS):
+        log = play.ask_and_tell(game, 1)
+        arm = int(log.arm[0])
+        if log.reason[0] != GUARD:
+            assert arm == model.decide(int(game.state.clock.t), float(game.state.headroom[0])), game.state.clock.t
+            decided += 1
+        if play.is_pull(game.state, arm):
+            model.learn(arm, float(log.reward[0]), float(log.cost[0]))
+    assert decided > 500
+
+
+# Steady regret of five trials of 20,000 rounds, seed 3, of the prototype that the rule was found with: another program
+# on another engine, with the same random numbers. It renews its beliefs less often; on these problems that changed no
+# decision.
+PROTOTYPE = {
+    "paper, 3 arms": (play.THREE_ARMS, [3.151, 5.246, 4.477, 4.805, 1.747]),
+    "paper, 8 arms": (play.EIGHT_ARMS, [31.25, 28.734, 66.187, 21.931, 100.238]),
+    "small-budget": (pl.problems.family("small-budget", 3, 5)[2], [16.594, 38.954, 99.943, 37.713, 49.223]),
+    "rare": (pl.problems.family("rare", 3, 5)[2], [5.259, 6.365, 3.552, 36.046, 4.917]),
+}
+
+
+@pytest.mark.parametrize("name", PROTOTYPE)
+def test_loses_what_its_prototype_lost(name):
+    problem, lost = PROTOTYPE[name]
+    run = pl.simulate(problem, "index", rounds=20_000, trials=5, seed=3, checkpoints=1)["index"]
+    assert run.steady_regret[:, -1].round(3).tolist() == lost
+
+
+def lost_with_late_rewards(late, rounds=10_000):
+    """Steady regret of a live bandit on the paper's 8 arms whose costs are told at once and rewards so much later."""
+    problem = play.EIGHT_ARMS
+    bandit = pl.Bandit([str(arm) for arm in range(problem.arms)], budget=problem.budget, policy="index")
+    outcomes, waiting, pulls = problem.sample(seed=3, stream=0), deque(), np.zeros(problem.arms)
+    for t in range(rounds):
+        decision = bandit.ask()
+        if decision.arm is not None:
+            pulls[int(decision.arm)] += 1
+            reward, cost = outcomes.pull(int(decision.arm))
+            bandit.tell(decision.id, cost=cost)
+            waiting.append((t + late, decision.id, reward))
+        while waiting and waiting[0][0] <= t:
+            _, number, reward = waiting.popleft()
+            bandit.tell(number, reward=reward)
+    best = problem.optimum
+    return (
+        pulls @ best.gaps + best.level * (rounds - pulls.sum()) + best.price * (problem.budget * rounds - bandit.spent)
+    )
+
+
+@pytest.mark.slow
+def test_late_news_does_not_make_it_ask_for_one_arm_again_and_again():
+    # A deterministic rule that forgets what is under way loses 3 times as much at 500 rounds late, 25 times at 5,000.
+    at_once = lost_with_late_rewards(0)
+    assert lost_with_late_rewards(50) < 1.5 * at_once
+    assert lost_with_late_rewards(500) < 2.2 * at_once
+
+
+def test_before_any_news_all_arms_are_asked_for_alike():
+    bandit = pl.Bandit(["a", "b", "c", "d"], budget=1.0, policy="index")
+    asked = Counter(bandit.ask().arm for _ in range(200))
+    assert max(asked.values()) - min(asked.values()) <= 1
+
+
+def test_an_arm_that_left_is_no_longer_in_the_common_mean():
+    bandit = pl.Bandit(["good", "bad", "other"], budget=1.0, policy="index")
+    alone = pl.Bandit(["bad", "other"], budget=1.0, policy="index")
+    for which, arms in ((bandit, 3), (alone, 2)):
+        for _ in range(60 * arms):
+            decision = which.ask()
+            if decision.arm is not None:
+                which.tell(decision.id, reward=1.0 if decision.arm == "good" else 0.1, cost=0.2)
+    bandit.retire("good")
+    for _ in range(400):
+        for which in (bandit, alone):
+            decision = which.ask()
+            if decision.arm is not None:
+                which.tell(decision.id, reward=0.1, cost=0.2)
+    with_it, without = (which._ledger.arm_set.playing.memory.common[0, 0] for which in (bandit, alone))
+    assert with_it == pytest.approx(without, rel=0.02)
