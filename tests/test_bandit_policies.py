@@ -1,13 +1,13 @@
 """Policies of one's own in a live bandit: their tags are theirs, and their mistakes do no harm."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pytest
 from bookkeeper import live, state_of
 
-from paceline import Bandit, InvalidPolicy, JournalFailed, Policy
+from paceline import Bandit, InvalidPolicy, JournalFailed, Policy, PythonPolicy
 from paceline.kernels.state import Decision
 
 RECORD = np.dtype((np.record, [("tags", np.int64), ("told", np.int64)]))
@@ -122,3 +122,37 @@ def test_arms_that_come_and_go(tmp_path):
     bandit.close()
     with Bandit.open(tmp_path / "journal", policy=InTurn()) as reopened:
         assert state_of(reopened) == state_of(bandit)
+
+
+class Slips(PythonPolicy):
+    """In plain Python, each arm in turn; in some rounds it gives what is no arm."""
+
+    wrong: ClassVar[dict[int, object]] = {3: 7, 5: 1.0, 6: -3, 8: "a", 9: 10**30, 11: True}
+
+    def reset(self, setting):
+        self.told = 0
+
+    def choose(self, state):
+        t = int(state.clock.t)
+        return self.wrong.get(t, t % 2)
+
+    def learn(self, state, arm, reward, cost):
+        self.told += 1
+
+
+@pytest.mark.parametrize("snapshot_every", [None, 1], ids=["from the start", "from a snapshot"])
+def test_a_choice_in_plain_python_that_cannot_be_is_sat_out_and_raised(tmp_path, snapshot_every):
+    bandit = Bandit(["a", "b"], 1.0, Slips(), journal=tmp_path / "journal", snapshot_every=snapshot_every)
+    for number in range(1, 13):
+        if number in Slips.wrong:
+            with pytest.raises(InvalidPolicy, match=r"\ASlips.choose \(line \d+\) must [^\n]+, got [^\n]+\Z"):
+                bandit.ask()
+        else:
+            bandit.tell(bandit.ask().id, 0.5, 0.25)
+        assert (bandit.rounds, bandit.credited, bandit.reserved) == (number, number, 0.0)
+    assert bandit.spent == 0.25 * (12 - len(Slips.wrong))
+    bandit.close()
+    with Bandit.open(tmp_path / "journal", policy=Slips()) as reopened:
+        assert reopened.recovered is None
+        assert state_of(reopened) == state_of(bandit)
+        assert reopened.ask().arm == "b"
