@@ -22,7 +22,6 @@ from pathlib import Path
 
 import drawing
 import numpy as np
-import numpy.typing as npt
 from later import Post
 
 import paceline as pl
@@ -105,11 +104,6 @@ def run(policy: str, both_budgets: bool) -> Day:
         day.dollars.append(spent)
         day.bucket.append(bucket)
     return day
-
-
-def spread(rng: np.random.Generator, mean: float, tightness: float) -> npt.NDArray[np.float64]:
-    """A number between 0 and 1 for every request."""
-    return rng.beta(tightness * mean, tightness * (1 - mean), REQUESTS)
 
 
 def draw(day: Day, path: Path) -> None:
