@@ -20,7 +20,7 @@ from paceline.experiments.scores import Score, final_causes, problem_table, refe
 from paceline.policies import PoliciesLike, label_policies
 from paceline.problems import families
 from paceline.problems.problem import Problem
-from paceline.problems.theory import limit
+from paceline.problems.theory import limit, limits
 from paceline.reports.tables import Table
 from paceline.simulation.progress import progress_bar
 from paceline.simulation.results import Results, list_names
@@ -88,8 +88,7 @@ class Arena:
     @cached_property
     def limits(self) -> Floats:
         """(problems, C): `paceline.theory.limit` of each problem at each checkpoint. A yardstick, not a bound."""
-        at_the_end = [limit(problem, int(self.rounds[-1])) for problem in self.problems]
-        return np.outer(at_the_end, np.log(self.rounds) / np.log(self.rounds[-1]))
+        return np.array([limits(problem, self.rounds) for problem in self.problems])
 
     def reference(self, label: str | None = None) -> str:
         """The policy that the others are held against: the one named, else suak, else the first."""
