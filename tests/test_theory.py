@@ -157,8 +157,8 @@ def test_families_in_which_the_bare_limit_exceeds_all_rewards_there_are():
 
 def test_limits_of_a_run_are_the_limit_at_each_of_its_rounds():
     rounds = np.array([1, 10, 1000, 10**6])
-    for capped in (True, False):
-        found = pl.theory.limits(pl.paper.eight_arms(), rounds, capped=capped)
+    both = pl.theory.limits(pl.paper.eight_arms(), rounds)
+    for capped, found in ((True, both.capped), (False, both.bare)):
         one_by_one = [pl.theory.limit(pl.paper.eight_arms(), int(at), capped=capped) for at in rounds]
         np.testing.assert_allclose(found, one_by_one, rtol=1e-12)
 
