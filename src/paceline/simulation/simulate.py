@@ -111,7 +111,7 @@ def check_executor(executor: Executor | None) -> None:
 
 def simulate(
     problem: Problem | PythonWorld,
-    policies: PoliciesLike = "thompson",
+    policies: PoliciesLike = "index",
     rounds: int = 100_000,
     trials: int = 10,
     seed: int = 0,
