@@ -147,6 +147,35 @@ def test_a_change_breaks_the_claims_it_contradicts_and_no_other(case):
     assert broken(runs(**changes)) == expected
 
 
+def with_luck(curves: dict[str, Run], label: str, luck: tuple[float, float]) -> dict[str, Run]:
+    """The runs, the two trials of one of them earning more or less besides."""
+    own = curves[label]
+    totals = own.totals._replace(earned=own.totals.earned - np.array(luck)[:, np.newaxis])
+    return {**curves, label: Run(label, own.policy, PROBLEM, own.rounds, totals)}
+
+
+@pytest.mark.parametrize(
+    ("check", "label"),
+    [
+        (claims.ends_with_less_regret, SUAK),
+        (claims.primal_dual_is_worst, PDS),
+        (claims.simplex_is_poor, USS),
+        (claims.suak_overtakes, OPS),
+    ],
+)
+def test_a_difference_within_noise_is_neither_a_yes_nor_a_no(check, label):
+    """The means stay as they are in the paper; the trials are so far apart that they could be anything."""
+    assert check(runs()).verdict == "yes"
+    claim = check(with_luck(runs(), label, (-90_000.0, 90_000.0)))
+    assert (claim.holds, claim.sure, claim.verdict) == (False, False, "within noise")
+
+
+def test_a_claim_that_is_surely_wrong_is_a_no():
+    changes, _ = CHANGES["SUAK ends a little above OPS"]
+    claim = claims.ends_with_less_regret(runs(**changes))
+    assert (claim.holds, claim.sure, claim.verdict) == (False, True, "NO")
+
+
 @pytest.mark.parametrize("figure", CLAIMS)
 def test_claims_say_what_they_are_about(figure):
     found = [check(runs()) for check in CLAIMS[figure]]

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command import ENVIRONMENT, SCRIPT, call, succeeded
 from interrupt import interrupted
@@ -14,6 +15,7 @@ import paceline
 from paceline import cli
 from paceline.paper.claims import CLAIMS
 from paceline.policies import POLICIES
+from paceline.simulation.simulate import Trial, run_trial
 
 COMMANDS = [command.__name__.rpartition(".")[2] for command in cli.COMMANDS]
 
@@ -178,7 +180,9 @@ def test_reproduce_prints_every_claim_with_a_verdict(reproduced):
         (line,) = [line for line in done.stdout.splitlines() if claim["says"] in line]
         assert line.startswith(f"Figure {claim['figure']}: ")
         assert claim["measured"] in line
-        assert line.endswith("yes" if claim["holds"] else "NO")
+        assert line.endswith(claim["verdict"])
+        assert claim["holds"] == (claim["verdict"] == "yes")
+        assert claim["sure"] or claim["verdict"] == "within noise"
 
 
 def test_reproduce_reports_numbers_to_programs(reproduced):
@@ -215,6 +219,20 @@ def test_reproduce_reports_to_people(reproduced):
         "2 trials of 3,000 rounds, seed 0",
     ):
         assert words in text
+
+
+def test_the_two_figures_have_streams_of_their_own(reproduced):
+    """Trial s of a figure is what a simulation plays with that stream, and no stream serves both."""
+    folder, _ = reproduced
+    figures = strictly((folder / "report.json").read_text(encoding="utf-8"))["figures"]
+    streams = [set(range(entry["first_stream"], entry["first_stream"] + entry["trials"])) for entry in figures]
+    assert not streams[0] & streams[1]
+    for entry in figures:
+        raw = paceline.Results.load(folder / f"figure{entry['figure']}.npz")
+        points = np.array([3000])
+        for number in range(entry["trials"]):
+            trial = Trial(raw.problem, paceline.UCBSimplex(lam=9), points, 0, entry["first_stream"] + number)
+            assert run_trial(trial).earned[-1] == raw["USS"].totals.earned[number, -1]
 
 
 @pytest.mark.slow

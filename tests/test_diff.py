@@ -1,12 +1,12 @@
 """Two runs beside each other: what differs, by how much, and how sure that is."""
 
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from scipy import stats
 
 import paceline as pl
 from paceline.cli import main
@@ -97,20 +97,14 @@ def test_another_parameter_is_compared_in_pairs(run, capsys):
     assert of(found, "eight-arms", "uniform").differs_in == ()
 
 
-def test_paired_and_unpaired_intervals_against_naive_bootstraps(run):
-    """2.5 % of naive resamples lie below and above, but for the noise of both: six standard deviations, 1 in 10^8."""
-    count = 20_000
-    noise = 6.0 * math.sqrt(0.025 * 0.975 * (1 / 2000 + 1 / count))
-    generator = np.random.default_rng(7)
+def test_paired_and_unpaired_intervals_are_those_of_scipy(run):
     for changes, paired in (({"policy": OTHER_A}, True), ({"policy": OTHER_A, "seed": 2}, False)):
         entry = of(compare_studies(read_study(run()), read_study(run(**changes))), "eight-arms", "ours")
         assert entry.paired == paired
-        trials = len(entry.first)
-        one = generator.integers(trials, size=(count, trials))
-        other = one if paired else generator.integers(trials, size=(count, trials))
-        means = entry.second[other].mean(axis=1) - entry.first[one].mean(axis=1)
-        assert abs((means < entry.difference.low).mean() - 0.025) <= noise
-        assert abs((means > entry.difference.high).mean() - 0.025) <= noise
+        sides = entry.second, entry.first
+        test = stats.ttest_rel(*sides) if paired else stats.ttest_ind(*sides, equal_var=False)
+        ends = test.confidence_interval(0.95)
+        assert (entry.difference.low, entry.difference.high) == pytest.approx((ends.low, ends.high))
 
 
 def test_another_seed_is_not_paired(run, capsys):

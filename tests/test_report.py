@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from scipy.optimize import linprog
+from scipy.stats import ttest_1samp, ttest_rel
 
 import paceline as pl
 from paceline.cli import main
@@ -189,51 +190,72 @@ def test_the_page_shows_the_numbers_of_the_raw_totals(study, reader, totals):
     assert re.fullmatch(r"−[\d.]+ \[−[\d.]+, −[\d.]+\]", tables[0][2][2])
 
 
-def naive_resamples(values: np.ndarray, count: int, seed: int) -> np.ndarray:
-    generator = np.random.default_rng(seed)
-    return np.array([generator.choice(values, len(values)).mean() for _ in range(count)])
-
-
-def test_paired_interval_against_a_naive_bootstrap(reported, totals, study):
-    """Of naive resamples 2.5 % must lie below the interval and 2.5 % above, but for the noise of both bootstraps.
-
-    Six standard deviations: about 1 false alarm in 10^8 checks.
-    """
-    count = 20_000
-    noise = 6.0 * math.sqrt(0.025 * 0.975 * (1 / 2000 + 1 / count))
+def test_intervals_are_paired_ones_of_student(reported, totals, study):
+    """Against scipy, from the raw totals."""
     frame = totals[totals.problem == 0]
     reference = frame[frame.policy == 0].steady.to_numpy()
     for place in (1, 2, 3):
         row = summary(reported)[study.names[0], study.labels[place]]
-        means = naive_resamples(frame[frame.policy == place].steady.to_numpy() - reference, count, seed=place)
-        assert abs((means < float(row["difference_low"])).mean() - 0.025) <= noise
-        assert abs((means > float(row["difference_high"])).mean() - 0.025) <= noise
+        values = frame[frame.policy == place].steady.to_numpy()
+        for column, test in (("difference", ttest_rel(values, reference)), ("steady_regret", ttest_1samp(values, 0.0))):
+            ends = test.confidence_interval(0.95)
+            found = float(row[f"{column}_low"]), float(row[f"{column}_high"])
+            assert found == pytest.approx((ends.low, ends.high))
+        assert float(row["ratio_low"]) < float(row["ratio"]) < float(row["ratio_high"])
+        assert float(row["ratio"]) == pytest.approx(values.mean() / reference.mean())
 
 
 def test_pairs_are_surer_than_two_samples():
     luck = np.random.default_rng(5).normal(0.0, 100.0, 50)
     values, reference = luck + np.linspace(1.0, 3.0, 50), luck
-    paired = mean_difference(values, reference, seed=0)
-    apart = mean_difference(values, reference, seed=0, paired=False)
-    assert paired.value == apart.value == pytest.approx(2.0)
+    paired = mean_difference(values, reference)
+    apart = mean_difference(values, reference, paired=False)
+    assert paired.value == pytest.approx(2.0)
+    assert apart.value == pytest.approx(2.0)
     assert 1.6 < paired.low < 2.0 < paired.high < 2.4
     assert apart.low < -20 < 20 < apart.high
-    assert mean_difference(values[:1], reference[:1], seed=0) is None
+    assert mean_difference(values[:1], reference[:1]) is None
 
 
 def test_all_problems_together_as_in_the_arena(study, reported, totals):
-    arena = pl.Arena("whole", tuple(study[name] for name in study.names[:2]))
+    """Both problems are points of one grid: they share their draws, and are one group."""
+    arena = pl.Arena("whole", tuple(study[name] for name in study.names[:2]), groups=(0, 0))
     with (reported / "together.csv").open(encoding="utf-8", newline="") as file:
         rows = {row["label"]: row for row in csv.DictReader(file)}
     for score in arena.scores("suak"):
         row = rows[score.label]
         assert float(row["ratio.value"]) == pytest.approx(score.ratio.value)
         assert float(row["gain.low"]) == pytest.approx(score.gain.low)
-        assert (int(row["won"]), float(row["min_headroom"])) == (score.won, score.min_headroom)
-    means = totals[totals.problem < 2].groupby(["policy", "problem"]).steady.mean().unstack()
+        assert [int(row[key]) for key in ("won", "drawn", "lost")] == [score.won, score.drawn, score.lost]
+        assert float(row["min_headroom"]) == score.min_headroom
+    by_run = totals[totals.problem < 2].groupby(["policy", "problem"]).steady
+    means, variances = (part.unstack().to_numpy() for part in (by_run.mean(), by_run.var()))
     limits = np.array([pl.theory.limit(problem, 400) for problem in study.problems[:2]])
-    expected = np.exp(np.log(means.to_numpy() / limits).mean(axis=1))
+    bias = variances / (2 * study.experiment["trials"] * means**2)
+    expected = np.exp((np.log(means / limits) + bias).mean(axis=1))
     np.testing.assert_allclose([float(row["ratio.value"]) for row in rows.values()], expected)
+
+
+def test_the_page_says_of_what_the_intervals_are(page):
+    assert "points of one grid share their draws, and tell nothing of other problems" in page
+
+
+def test_groups_are_those_of_the_streams(tmp_path):
+    problems = [{"paper": "three-arms", "grid": {"budget": [0.5, 0.4]}}, {"family": "bernoulli", "size": 2}]
+    write_report(run(tmp_path, policies=["suak", "uniform"], problem=problems))
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Over 4 problems, with 95 % intervals over problems; points of a grid share their draws: 3 groups" in page
+
+
+def test_a_capped_limit_is_marked_in_page_and_tables(tmp_path):
+    study = run(tmp_path, policies=["suak", "uniform"], problem=[{"family": "rare", "size": 2}])
+    write_report(study)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "† the bare limit exceeds what there is to lose in so few rounds" in page
+    assert "† on 2 of 2 problems the bare limit exceeds" in page
+    assert [row["limit_capped"] for row in summary(tmp_path).values()] == ["True"] * 4
+    for name in ("problems.tex", "together.tex"):
+        assert r"\par {\footnotesize $\dagger$ " in (tmp_path / name).read_text(encoding="utf-8")
 
 
 def test_a_problem_without_a_limit_is_left_out_and_the_page_says_so(study, page):
@@ -341,7 +363,9 @@ def test_many_problems_are_folded_and_only_the_first_are_drawn(tmp_path, monkeyp
     assert "Figures are drawn for the first 2 of 5 problems" in page
     assert len(images(page)) == 3 + 2 * 6
     summaries = [text for text in Reader(page).texts["summary"] if text.startswith("bernoulli")]
-    assert [text.split("lowest")[0] for text in summaries] == [f"bernoulli {number}" for number in range(1, 6)]
+    assert [re.split("won by|a draw", text)[0] for text in summaries] == [
+        f"bernoulli {number}" for number in range(1, 6)
+    ]
     assert page.index("All problems together") < page.index("Problem by problem")
 
 

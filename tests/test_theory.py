@@ -119,7 +119,7 @@ def grid_limit(problem: pl.Problem, rounds: int) -> float:
 @pytest.mark.parametrize("kind", ["beta", "bernoulli", "mixed", "small-budget", "rare", "at-budget"])
 def test_limit_is_the_least_over_a_grid(kind):
     for problem in pl.problems.family(kind, 6, seed=1):
-        found, expected = pl.theory.limit(problem, 10_000), grid_limit(problem, 10_000)
+        found, expected = pl.theory.limit(problem, 10_000, capped=False), grid_limit(problem, 10_000)
         # The grid can miss the least divergence, not undercut it but for rounding: some divergences are near 1e-9.
         assert expected <= found * (1 + 1e-6)
         assert expected == pytest.approx(found, rel=2e-3)
@@ -128,6 +128,39 @@ def test_limit_is_the_least_over_a_grid(kind):
 def test_limit_of_the_papers_problems():
     assert pl.theory.limit(pl.paper.three_arms(), 500_000) == pytest.approx(10.3, abs=0.05)
     assert pl.theory.limit(pl.paper.eight_arms(), 2_500_000) == pytest.approx(207.6, abs=0.05)
+
+
+@pytest.mark.parametrize("kind", ["beta", "bernoulli", "rare", "small-budget", "resources"])
+@pytest.mark.parametrize("rounds", [2, 50, 2000, 10**6])
+def test_limit_never_exceeds_what_there_is_to_lose(kind, rounds):
+    """Arm by arm, written out once more: no arm can be pulled more often than there are rounds."""
+    for problem in pl.problems.family(kind, 4, seed=2):
+        best = problem.optimum
+        shares = [
+            best.gaps[arm] * min(math.log(rounds) / pl.theory.least_divergence(problem, arm), rounds)
+            for arm in np.flatnonzero(best.gaps > 1e-12)
+        ]
+        found, bare = pl.theory.limit(problem, rounds), pl.theory.limit(problem, rounds, capped=False)
+        assert found == pytest.approx(min(sum(shares), rounds * best.value), rel=1e-12)
+        assert found <= rounds * best.value
+        assert found <= bare * (1 + 1e-12)
+        assert pl.theory.is_capped(problem, rounds) == (found < bare * (1 - 1e-9))
+
+
+def test_families_in_which_the_bare_limit_exceeds_all_rewards_there_are():
+    """Rare rewards in 2,000 rounds: the best mix earns a handful, and the formula asks for more."""
+    for problem in pl.problems.family("rare", 4, seed=0):
+        assert pl.theory.limit(problem, 2000, capped=False) > 2000 * problem.optimum.value
+        assert pl.theory.limit(problem, 2000) <= 2000 * problem.optimum.value
+        assert pl.theory.is_capped(problem, 2000)
+
+
+def test_limits_of_a_run_are_the_limit_at_each_of_its_rounds():
+    rounds = np.array([1, 10, 1000, 10**6])
+    both = pl.theory.limits(pl.paper.eight_arms(), rounds)
+    for capped, found in ((True, both.capped), (False, both.bare)):
+        one_by_one = [pl.theory.limit(pl.paper.eight_arms(), int(at), capped=capped) for at in rounds]
+        np.testing.assert_allclose(found, one_by_one, rtol=1e-12)
 
 
 def test_limit_grows_with_the_logarithm_of_the_rounds():

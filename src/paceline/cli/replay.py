@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="money per round, in the unit of the costs; one or more",
     )
     parser.add_argument(
-        "--policies", default="thompson", metavar="NAME[,NAME...]", help="as for compare (default: %(default)s)"
+        "--policies", default="index", metavar="NAME[,NAME...]", help="as for compare (default: %(default)s)"
     )
     for column in ("arm", "reward"):
         parser.add_argument(

@@ -1,6 +1,5 @@
 """All problems of a run taken together, as the arena does it, from what is small enough to keep of each of them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -9,25 +8,36 @@ import numpy.typing as npt
 
 from paceline.experiments.arena import Arena
 from paceline.experiments.scores import Score
+from paceline.problems.theory import limits
+from paceline.reports.figures import RatioCurves
 from paceline.simulation.results import Results
-from paceline.simulation.totals import Totals, subset
-from paceline.statistics import Estimate
+from paceline.simulation.totals import subset
+from paceline.statistics import Estimate, log_means
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass
 class Aggregate:
-    """The problems that have something to learn: their limit, in which regret is measured, is above 0."""
+    """The problems that have something to learn: their limit, in which regret is measured, is above 0.
+
+    Points of a grid over a problem share arms and draws. They have the same number in ``groups``, and count as one.
+    """
 
     title: str
     reference: str
     last_rounds: list[Results] = field(default_factory=list)  # all trials, at the last round only
-    averages: list[Results] = field(default_factory=list)  # all checkpoints, as one trial that is the mean of all
+    logs: list[Floats] = field(default_factory=list)  # of mean regret / limit: (policies, checkpoints)
+    groups: list[int] = field(default_factory=list)
 
-    def add(self, results: Results) -> None:
+    def add(self, results: Results, group: int) -> None:
         """Keep what is needed of the results on one more problem."""
+        self.last_rounds.append(last_round(results))
+        self.groups.append(group)
         after_first = results.rounds > 1  # after one round the limit is 0
-        self.last_rounds.append(changed(results, slice(-1, None), lambda totals: totals))
-        self.averages.append(changed(results, after_first, average_totals))
+        yardsticks = limits(results.problem, results.rounds).capped[after_first]
+        regret = np.stack([run.steady_regret[:, after_first].T for run in results.values()])
+        self.logs.append(log_means(regret) - np.log(yardsticks))
 
     @property
     def worthwhile(self) -> bool:
@@ -37,12 +47,12 @@ class Aggregate:
     @cached_property
     def ends(self) -> Arena:
         """All trials at the last round."""
-        return Arena(self.title, tuple(self.last_rounds))
+        return Arena(self.title, tuple(self.last_rounds), tuple(self.groups))
 
-    @cached_property
-    def curves(self) -> Arena:
-        """Means over trials at every checkpoint."""
-        return Arena(self.title, tuple(self.averages))
+    def curves(self, rounds: npt.NDArray[np.int64]) -> RatioCurves:
+        """Geometric means over problems at every checkpoint after the first round."""
+        ratios = np.exp(np.mean(self.logs, axis=0))
+        return RatioCurves(rounds[rounds > 1], dict(zip(self.ends.labels, ratios, strict=True)))
 
     @cached_property
     def scores(self) -> list[Score]:
@@ -55,20 +65,11 @@ class Aggregate:
         return {score.label: score.ratio for score in self.scores}
 
 
-def changed(
-    results: Results, checkpoints: slice | npt.NDArray[np.bool_], change: Callable[[Totals], Totals]
-) -> Results:
-    """The results at some checkpoints, with the totals changed."""
-    rounds = results.rounds[checkpoints]
+def last_round(results: Results) -> Results:
+    """The results at the last round alone."""
+    at = slice(-1, None)
     runs = {
-        label: replace(run, rounds=rounds, totals=change(subset(run.totals, slice(None), checkpoints)))
+        label: replace(run, rounds=run.rounds[at], totals=subset(run.totals, slice(None), at))
         for label, run in results.items()
     }
-    return replace(results, rounds=rounds, runs=runs)
-
-
-def average_totals(totals: Totals) -> Totals:
-    """One trial whose totals are the means; regret is linear in them, so its regret is the mean regret."""
-    parts = totals._asdict()
-    means = {name: part.mean(axis=0, keepdims=True) for name, part in parts.items() if name != "memory"}
-    return Totals(**means, memory=totals.memory[:1])
+    return replace(results, rounds=results.rounds[at], runs=runs)

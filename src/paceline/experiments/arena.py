@@ -20,7 +20,7 @@ from paceline.experiments.scores import Score, final_causes, problem_table, refe
 from paceline.policies import PoliciesLike, label_policies
 from paceline.problems import families
 from paceline.problems.problem import Problem
-from paceline.problems.theory import limit
+from paceline.problems.theory import Limits, limit, limits
 from paceline.reports.tables import Table
 from paceline.simulation.progress import progress_bar
 from paceline.simulation.results import Results, list_names
@@ -42,13 +42,14 @@ FIRST_CHECKPOINT = 100
 class Arena:
     """The results of the same policies on several problems.
 
-    >>> arena = compare("beta", ["oracle", "uniform"], problems=2, rounds=2000, trials=2)
+    >>> arena = compare("beta", ["oracle", "uniform"], problems=2, rounds=2000, trials=4)
     >>> arena.labels, [score.won for score in arena.scores()]
     (('oracle', 'uniform'), [2, 0])
     """
 
     title: str
     results: tuple[Results, ...]  # one per problem, with the same labels, rounds and trials
+    groups: tuple[int, ...] = ()  # problems with the same number share their arms and draws: points of a grid
 
     def __repr__(self) -> str:
         return f"<Arena {self.title!r}: {list_names(self.labels)}; {self.size}>"
@@ -73,7 +74,7 @@ class Arena:
 
     @property
     def seed(self) -> int:
-        """The seed of the trials, and of the resamples behind the intervals."""
+        """The seed of the trials."""
         return self.results[0].seed
 
     @property
@@ -89,8 +90,16 @@ class Arena:
     @cached_property
     def limits(self) -> Floats:
         """(problems, C): `paceline.theory.limit` of each problem at each checkpoint. A yardstick, not a bound."""
-        at_the_end = [limit(problem, int(self.rounds[-1])) for problem in self.problems]
-        return np.outer(at_the_end, np.log(self.rounds) / np.log(self.rounds[-1]))
+        return np.array([found.capped for found in self._limits])
+
+    @cached_property
+    def capped(self) -> list[bool]:
+        """By problem: whether the bare formula of the limit exceeds what there is to lose in these rounds."""
+        return [bool(found.cut[-1]) for found in self._limits]
+
+    @cached_property
+    def _limits(self) -> list[Limits]:
+        return [limits(problem, self.rounds) for problem in self.problems]
 
     def reference(self, label: str | None = None) -> str:
         """The policy that the others are held against: the one named, else suak, else the first."""
@@ -100,12 +109,12 @@ class Arena:
         """What `table` shows, as numbers."""
         against = self.reference(reference)
         if against not in self._scored:
-            self._scored[against] = scores(self.results, self.limits[:, -1], against, self.seed)
+            self._scored[against] = scores(self.results, self.limits[:, -1], against, self.groups)
         return self._scored[against]
 
     @cached_property
     def _scored(self) -> dict[str, list[Score]]:
-        """The scores by reference; thousands of resamples are behind each."""
+        """The scores by reference."""
         return {}
 
     def causes(self, label: str) -> dict[str, float]:
@@ -115,14 +124,15 @@ class Arena:
     def table(self, reference: str | None = None) -> Table:
         """One line per policy: steady regret against the limit and against the reference, with 95 % intervals.
 
-        Both are geometric means over problems. The intervals come from resampled problems and trials, the same for
-        all policies. A mean steady regret below 0.1 (short runs have them, even below 0) counts as 0.1.
+        Both are geometric means over problems, with intervals of Student's t over problems, for all problems of the
+        kind (`paceline.statistics.geometric_mean`); of a single problem over trials, for this one. A mean steady regret
+        below 0.1 (short runs have them, even below 0) counts as 0.1.
         """
-        return score_table(self.scores(reference), self.reference(reference))
+        return score_table(self.scores(reference), self.reference(reference), sum(self.capped))
 
     def by_problem(self) -> Table:
-        """One line per problem, with the mean steady regret of each policy."""
-        return problem_table(self.results, self.limits[:, -1])
+        """One line per problem, with the mean steady regret of each policy, and who wins by more than noise."""
+        return problem_table(self.results, self.limits[:, -1], self.capped)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
         """Steady regret in units of the limit: by round, by cause, and its spread over trials and problems."""
@@ -133,7 +143,8 @@ class Arena:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file (an npz that holds the file of each problem's results), all or nothing."""
         target = Path(path)
-        head = json.dumps({"format": FORMAT, "title": self.title, "problems": len(self.results)})
+        size = {"problems": len(self.results), "groups": self.groups}
+        head = json.dumps({"format": FORMAT, "title": self.title, **size})
         with TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
             parts = {}
             for number, res in enumerate(self.results):
@@ -165,7 +176,7 @@ class Arena:
             raise UnreadableFile(f"{path} must be a file written by Arena.save; it is damaged or foreign") from error
         if other:
             raise UnreadableFile(f"{path} has format {head['format']}; this version reads {FORMAT}")
-        return cls(head["title"], tuple(results))
+        return cls(head["title"], tuple(results), tuple(head.get("groups", ())))
 
 
 def compare(
@@ -191,7 +202,7 @@ def compare(
     >>> from paceline import paper
     >>> arena = compare([paper.three_arms()], ["suak", "uniform"], rounds=1000, trials=2)
     >>> arena.by_problem().headings
-    ('problem', 'case', 'arms', 'budget', 'limit', 'suak', 'uniform', 'lowest')
+    ('problem', 'case', 'arms', 'budget', 'limit', 'suak', 'uniform', 'won by')
     """
     chosen = label_policies(policies)
     rounds = rounds_to_play(kind_or_problems, rounds, ROUNDS)

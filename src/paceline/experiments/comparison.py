@@ -1,26 +1,32 @@
 """The report of a comparison: compare.md for people, compare.json for programs."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from paceline import __version__
 from paceline.experiments.arena import Arena
-from paceline.experiments.scores import NOISE
+from paceline.experiments.scores import CAPPED
 from paceline.problems.families import KINDS
-from paceline.statistics import FLOOR, RESAMPLES
+from paceline.statistics import FLOOR, SIGMAS, noise
 
 LEGEND = f"""\
 All policies play the same random numbers. Regret is steady regret (pseudo-regret without the luck of costs) at the last
 round. The limit is the yardstick  log T · Σ gap / KL  of Lai and Robbins, carried over: it is asymptotic, and not a
-theorem for this problem; in short runs a good policy is below it.
+theorem for this problem; in short runs a good policy is below it. It never exceeds what there is to lose; where the
+bare formula does ({CAPPED}), regret / limit says little.
 
-- **regret / limit**: geometric mean over problems of mean regret / limit; in brackets the 95 % interval over
-  {RESAMPLES:,} resamples of problems and of trials within them, the same for all policies.
-- **reference / policy**: the same of the reference's regret / the policy's: how many times less the policy loses.
-- **won**: problems on which the policy's mean regret is the lowest. **better**, **worse**: problems on which it differs
-  from the reference by more than {NOISE:g} standard errors of the paired differences.
+- **regret / limit**: geometric mean over problems of mean regret / limit; in brackets the 95 % interval of Student's t
+  over problems. It is one for all problems of the kind, not for these alone, so the spread between problems counts.
+- **reference / policy**: the same of the reference's regret / the policy's: how many times less the policy loses. The
+  ratio is taken on each problem, where both played the same draws.
+- **won**, **lost**, **drawn**: problems on which the policy's mean regret is below that of every other policy by more
+  than noise; on which some other policy's is below its own; all others. **better**, **worse**: problems on which it
+  differs from the reference. More than noise are {SIGMAS:g} standard errors of the paired differences when there are
+  many trials, and as many as Student's t asks for in their place when there are few ({{noise}}).
 - **min headroom**: the smallest budget · t minus money spent, of all rounds of all runs and of all resources; never
   below 0.
 - **wrong arms**, **idle**, **unspent**: regret / limit by cause, plain means over problems.
@@ -29,9 +35,15 @@ A mean regret below {FLOOR:g} counts as {FLOOR:g} in geometric means.
 """
 
 
+def legend(trials: int) -> str:
+    """What the columns mean."""
+    needed = "here there is one: all is drawn" if trials == 1 else f"here {noise(trials):.1f}"
+    return LEGEND.format(noise=needed)
+
+
 def write_report(arenas: Sequence[Arena], folder: Path) -> None:
     """Write compare.md and compare.json; the figures are beside them."""
-    lines = ["# Policies compared", "", LEGEND]
+    lines = ["# Policies compared", "", legend(arenas[0].trials)]
     for arena in arenas:
         lines += [
             f"## {arena.title}: {KINDS[arena.title]}",
@@ -60,15 +72,28 @@ def as_data(arena: Arena) -> dict[str, object]:
         "seed": arena.seed,
         "reference": arena.reference(),
         "policies": {
-            score.label: {"policy": arena.results[0][score.label].policy, **asdict(score)} for score in arena.scores()
+            score.label: {"policy": arena.results[0][score.label].policy, **finite(asdict(score))}
+            for score in arena.scores()
         },
         "problems": [
             {
                 "problem": res.problem.to_dict(),
                 "case": res.problem.optimum_over(int(res.rounds[-1])).case,
                 "limit": float(limit),
+                "limit_capped": capped,
                 "steady_regret": {label: float(run.steady_regret[:, -1].mean()) for label, run in res.items()},
             }
-            for res, limit in zip(arena.results, arena.limits[:, -1], strict=True)
+            for res, limit, capped in zip(arena.results, arena.limits[:, -1], arena.capped, strict=True)
         ],
     }
+
+
+def finite(data: Any) -> Any:
+    """Plain data without infinity, which JSON does not know: an interval without an end has none.
+
+    >>> finite({"low": 0.5, "high": float("inf")})
+    {'low': 0.5, 'high': None}
+    """
+    if isinstance(data, dict):
+        return {key: finite(value) for key, value in data.items()}
+    return None if isinstance(data, float) and not math.isfinite(data) else data

@@ -113,7 +113,7 @@ def compare(problem: str, one: Run, other: Run, common: npt.NDArray[np.int64], s
         first=first[:, -1],
         second=second[:, -1],
         paired=paired,
-        difference=mean_difference(second[:, -1], first[:, -1], seed=0, paired=paired),
+        difference=mean_difference(second[:, -1], first[:, -1], paired=paired),
         largest=float(np.abs(second[:trials] - first[:trials]).max()) if same_draws else None,
         differs_in=(
             *(() if one.problem == other.problem else ("problem",)),

@@ -13,7 +13,7 @@ from paceline.experiments.study import Study
 from paceline.experiments.summary import Line, problems_table, records, resources_in, summarise_runs, summary_table
 from paceline.experiments.sweeps import policy_axes
 from paceline.files import all_or_nothing
-from paceline.problems.theory import limit
+from paceline.problems.theory import limits
 from paceline.reports.export import csv_text, latex
 from paceline.reports.markup import Markup
 from paceline.reports.page import document
@@ -51,11 +51,13 @@ def gather(study: Study, reference: str) -> Gathered:
     """Read everything once, a problem at a time."""
     found = Gathered(reference, Aggregate(study.manifest["name"], reference))
     axes = policy_axes(study.experiment["policies"])
+    streams = {entry["name"]: entry["stream"] for entry in study.experiment["problems"]}
     for name, results in every_result(study):
-        yardstick = limit(results.problem, int(study.rounds[-1]))
-        found.lines.append(summarise_runs(name, results, reference, yardstick))
-        if yardstick > 0.0:
-            found.aggregate.add(results)
+        yardstick = limits(results.problem, study.rounds[-1:])
+        last, capped = float(yardstick.capped[0]), bool(yardstick.cut[0])
+        found.lines.append(summarise_runs(name, results, reference, last, capped))
+        if last > 0.0:
+            found.aggregate.add(results, streams[name])
         if len(found.figures) < MOST_DRAWN:
             found.figures.append(sections.problem_figures(results, found.lines[-1], axes))
     return found
@@ -65,7 +67,7 @@ def page(study: Study, found: Gathered) -> str:
     """The whole page."""
     parts = {
         "What was run": sections.what_was_run(study),
-        "All problems together": sections.together(found.aggregate, len(study)),
+        "All problems together": sections.together(found.aggregate, len(study), study.rounds),
         "Result" if len(study) == 1 else "Means on every problem": sections.result(found.lines, found.reference),
         "Grids": sections.grids(study, found.lines, found.aggregate),
         "Problem by problem": sections.problem_by_problem(found.lines, found.figures, found.reference),
@@ -89,7 +91,7 @@ def tables(study: Study, found: Gathered) -> dict[str, str]:
     if found.aggregate.worthwhile:
         scores = found.aggregate.scores
         files["together.csv"] = csv_text([flat(asdict(score)) for score in scores])
-        files["together.tex"] = latex(score_table(scores, found.reference))
+        files["together.tex"] = latex(score_table(scores, found.reference, sum(found.aggregate.ends.capped)))
     return files
 
 

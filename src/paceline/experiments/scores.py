@@ -9,13 +9,17 @@ import numpy.typing as npt
 from paceline.errors import UnknownName
 from paceline.reports.tables import Table, write_budget
 from paceline.simulation.results import Results
-from paceline.statistics import Estimate, gains_over, ratios_to, three_digits
+from paceline.statistics import Estimate, beyond_noise, gains_over, ratios_to, three_digits
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 CAUSES = ("wrong_arms", "idle", "unspent")
 REFERENCE = "suak"
-NOISE = 3.0  # a difference of so many standard errors is more than noise
+DRAW = "draw"
+# Beside a limit that is not the bare formula.
+CAPPED = "†"
+WHY_CAPPED = "the bare limit exceeds what there is to lose in so few rounds, and is capped: regret / limit says little"
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,10 @@ class Score:
     ``ratio``            geometric mean over problems of  mean steady regret / limit.
     ``gain``             the same of  mean steady regret of the reference / that of this policy:  how many times less it
                          loses.
-    ``won``              problems on which its mean steady regret is the lowest.
-    ``better, worse``    problems on which it beats the reference, or loses to it, by more than 3 standard errors of the
-                         paired differences.
+    ``won, lost``        problems on which its mean steady regret is below that of every other policy by more than
+                         noise, and on which that of some other policy is below its own; all others are ``drawn``.
+    ``better, worse``    problems on which it beats the reference, or loses to it, by more than noise: 3 standard errors
+                         of the paired differences, or what Student's t asks for in their place when trials are few.
     ``min_headroom``     the smallest headroom of any resource in all rounds of all runs: not below 0, or the promise
                          was broken.
     ``causes``           steady regret / limit by cause, mean over problems.
@@ -37,6 +42,8 @@ class Score:
     ratio: Estimate
     gain: Estimate
     won: int
+    drawn: int
+    lost: int
     better: int
     worse: int
     min_headroom: float
@@ -70,44 +77,52 @@ def final_causes(results: Sequence[Results], label: str, limits: Floats) -> dict
     return {cause: float(np.mean(share)) for cause, share in shares.items()}
 
 
-def standard_errors_above(regret: Floats, reference: Floats) -> Floats:
-    """Paired t over the last axis: mean difference in units of its standard error.
+def duels(regret: Floats) -> Ints:
+    """(policies, policies, problems): -1 where the first loses less than the second beyond noise, 1 where more."""
+    return np.array([beyond_noise(regret[number], regret) for number in range(len(regret))])
 
-    A difference that is the same in all of several trials is infinitely sure; a single trial says nothing.
 
-    >>> standard_errors_above(np.array([[3.0, 5.0], [2.0, 2.0], [1.0, 1.0]]), np.array([1.0, 1.0]))
-    array([ 3., inf,  0.])
+def outcomes(regret: Floats) -> Ints:
+    """(policies, problems): 1 where a policy beats every other by more than noise, -1 where another beats it, else 0.
+
+    >>> outcomes(np.array([[[1.0, 2.0, 1.5]], [[31.0, 32.0, 31.6]], [[31.0, 32.0, 31.5]]])).ravel()
+    array([ 1, -1, -1])
     """
-    difference = regret - reference
-    trials = difference.shape[-1]
-    mean = np.asarray(difference.mean(axis=-1))
-    if trials == 1:
-        return np.zeros_like(mean)
-    error = np.asarray(difference.std(axis=-1, ddof=1) / np.sqrt(trials))
-    certain = np.where(mean == 0.0, 0.0, np.copysign(np.inf, mean))
-    return np.asarray(np.divide(mean, error, out=certain, where=error > 0.0))
+    against = duels(regret)
+    others = len(regret) - 1
+    won = ((against == -1).sum(axis=1) == others) & (others > 0)
+    return np.where(won, 1, np.where((against == 1).any(axis=1), -1, 0))
 
 
-def scores(results: Sequence[Results], limits: Floats, reference: str, seed: int) -> list[Score]:
-    """A score for each policy, in the order in which they ran."""
+def winners(results: Sequence[Results]) -> list[str]:
+    """Who wins each problem; a win within noise is a draw."""
+    labels = list(results[0])
+    found = outcomes(final_regret(results)).T == 1
+    return [labels[int(row.argmax())] if row.any() else DRAW for row in found]
+
+
+def scores(results: Sequence[Results], limits: Floats, reference: str, groups: Sequence[int] = ()) -> list[Score]:
+    """A score for each policy, in the order in which they ran; for the groups see `statistics.geometric_mean`."""
     labels = list(results[0])
     regret = final_regret(results)
     place = labels.index(reference)
-    winners = regret.mean(axis=-1).argmin(axis=0)
-    above = standard_errors_above(regret, regret[place])
+    ends = outcomes(regret)
+    above = beyond_noise(regret, regret[place])
     return [
         Score(
             label=label,
             ratio=ratio,
             gain=gain,
-            won=int((winners == number).sum()),
-            better=int((above[number] < -NOISE).sum()),
-            worse=int((above[number] > NOISE).sum()),
+            won=int((ends[number] == 1).sum()),
+            drawn=int((ends[number] == 0).sum()),
+            lost=int((ends[number] == -1).sum()),
+            better=int((above[number] == -1).sum()),
+            worse=int((above[number] == 1).sum()),
             min_headroom=min(float(res[label].min_headroom.min()) for res in results),
             causes=final_causes(results, label, limits),
         )
         for number, (label, ratio, gain) in enumerate(
-            zip(labels, ratios_to(limits, regret, seed), gains_over(place, regret, seed), strict=True)
+            zip(labels, ratios_to(limits, regret, groups), gains_over(place, regret, groups), strict=True)
         )
     ]
 
@@ -121,13 +136,15 @@ def headroom(lowest: float) -> str:
     return f"{lowest:.3g}" + ("" if lowest >= 0.0 else " OVERSPENT")
 
 
-def score_table(found: Sequence[Score], reference: str) -> Table:
-    """A line per policy."""
+def score_table(found: Sequence[Score], reference: str, capped: int = 0) -> Table:
+    """A line per policy; marked if the limit of some problems is capped."""
     headings = (
         "policy",
-        "regret / limit",
+        f"regret / limit {CAPPED}" if capped else "regret / limit",
         f"{reference} / policy",
         "won",
+        "drawn",
+        "lost",
         "better",
         "worse",
         "min headroom",
@@ -141,6 +158,8 @@ def score_table(found: Sequence[Score], reference: str) -> Table:
             str(score.ratio),
             str(score.gain),
             str(score.won),
+            str(score.drawn),
+            str(score.lost),
             str(score.better),
             str(score.worse),
             headroom(score.min_headroom),
@@ -148,23 +167,42 @@ def score_table(found: Sequence[Score], reference: str) -> Table:
         )
         for score in found
     )
-    return Table(headings, tuple(rows))
+    problems = found[0].won + found[0].drawn + found[0].lost
+    return Table(
+        headings, tuple(rows), (f"{CAPPED} on {capped} of {problems} problems {WHY_CAPPED}",) if capped else ()
+    )
 
 
-def problem_table(results: Sequence[Results], limits: Floats) -> Table:
-    """A line per problem: what it is, the mean steady regret of each policy, and whose is the lowest."""
+def write_limit(limit: float, capped: bool) -> str:
+    """A limit, with a mark if it is capped.
+
+    >>> write_limit(12.0, True), write_limit(12.0, False)
+    ('12 †', '12')
+    """
+    return three_digits(limit) + (f" {CAPPED}" if capped else "")
+
+
+def note_on_limits(capped: Sequence[bool]) -> tuple[str, ...]:
+    """What the mark means, if there is one."""
+    return (f"{CAPPED} {WHY_CAPPED}",) if any(capped) else ()
+
+
+def problem_table(results: Sequence[Results], limits: Floats, capped: Sequence[bool]) -> Table:
+    """A line per problem: what it is, the mean steady regret of each policy, and who wins by more than noise."""
     labels = list(results[0])
     means = final_regret(results).mean(axis=-1)
+    won_by = winners(results)
     rows = (
         (
             str(number + 1),
             str(res.problem.optimum_over(int(res.rounds[-1])).case),
             str(res.problem.arms),
             write_budget(res.problem, ".3f"),
-            three_digits(float(limits[number])),
+            write_limit(float(limits[number]), capped[number]),
             *(three_digits(float(mean)) for mean in means[:, number]),
-            labels[int(means[:, number].argmin())],
+            won_by[number],
         )
         for number, res in enumerate(results)
     )
-    return Table(("problem", "case", "arms", "budget", "limit", *labels, "lowest"), tuple(rows))
+    headings = ("problem", "case", "arms", "budget", "limit", *labels, "won by")
+    return Table(headings, tuple(rows), note_on_limits(capped))

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from paceline import __version__
 from paceline.experiments.aggregate import Aggregate
 from paceline.experiments.messages import span
-from paceline.experiments.scores import NOISE, score_table
+from paceline.experiments.scores import CAPPED, DRAW, score_table
 from paceline.experiments.study import Study
-from paceline.experiments.summary import Line, problems_table, resources_in, summary_table
+from paceline.experiments.summary import Line, problems_table, resources_in, summary_table, winner
 from paceline.experiments.sweeps import Axis, aggregate_sweep, policy_axes, policy_sweep, problem_axes, problem_sweep
 from paceline.problems.problem import Problem
 from paceline.problems.resources import UNNAMED
@@ -21,10 +22,9 @@ from paceline.reports.markup import Markup, joined, tag
 from paceline.reports.page import figure, figures, table
 from paceline.reports.tables import Table, write_budget
 from paceline.simulation.results import Results
-from paceline.statistics import FLOOR, RESAMPLES, three_digits
+from paceline.statistics import FLOOR, SIGMAS, noise, three_digits
 
 FEW_PROBLEMS = 3  # shown in full; more are folded
-FEW_TRIALS = 8  # below this a bootstrap interval is too narrow to be trusted
 MOST_SWEEPS = 12
 NOTHING = Markup("")
 
@@ -150,21 +150,17 @@ def write_caption(lines: Sequence[Line], reference: str) -> str:
 
 
 def caution(lines: Sequence[Sequence[Line]]) -> Markup:
-    """A word on how little few trials say."""
-    trials = lines[0][0].trials
-    if trials == 1:
+    """A word on how little a single trial says."""
+    if lines[0][0].trials == 1:
         return tag("p", "There was one trial: nothing says how sure these numbers are.", class_="note")
-    if trials < FEW_TRIALS:
-        words = f"There were {trials} trials: intervals from so few are narrower than they should be."
-        return tag("p", words, class_="note")
     return NOTHING
 
 
-def together(aggregate: Aggregate, problems: int) -> Markup:
+def together(aggregate: Aggregate, problems: int, rounds: npt.NDArray[np.int64]) -> Markup:
     """Geometric means over problems in units of the limit; nothing for a single problem."""
     if not aggregate.worthwhile:
         return NOTHING
-    ends, curves = aggregate.ends, aggregate.curves
+    ends, curves = aggregate.ends, aggregate.curves(rounds)
     counted_in = len(ends.results)
     left_out = problems - counted_in
     others = f" {in_words(left_out, 'problem has', 'problems have')} a limit of 0 and cannot count here."
@@ -187,7 +183,7 @@ def together(aggregate: Aggregate, problems: int) -> Markup:
             "Every trial on every problem; dotted: the limit, lines: medians.",
         ),
     ]
-    caption = f"Over {counted_in} problems, with 95 % intervals over resampled problems and trials"
+    caption = f"Over {counted_in} problems, with {write_interval(aggregate)}"
     return joined(
         [
             tag(
@@ -195,10 +191,19 @@ def together(aggregate: Aggregate, problems: int) -> Markup:
                 f"Geometric means over {counted_in} problems of mean steady regret in units of the limit."
                 + (others if left_out else ""),
             ),
-            table(score_table(aggregate.scores, aggregate.reference), caption),
+            table(score_table(aggregate.scores, aggregate.reference, sum(ends.capped)), caption),
             figures(labels, drawn),
         ]
     )
+
+
+def write_interval(aggregate: Aggregate) -> str:
+    """What the intervals over problems are intervals of."""
+    groups = len(set(aggregate.groups))
+    if groups == 1:
+        return "95 % intervals over trials: points of one grid share their draws, and tell nothing of other problems"
+    shared = groups < len(aggregate.groups)
+    return "95 % intervals over problems" + (f"; points of a grid share their draws: {groups} groups" if shared else "")
 
 
 def causes_told(causes: Mapping[str, Mapping[str, float]]) -> str:
@@ -217,7 +222,11 @@ def grids(study: Study, lines: Sequence[Sequence[Line]], aggregate: Aggregate) -
     ]
     if aggregate.worthwhile:
         drawn += [
-            swept_figure(axis, aggregate_sweep(axis, aggregate.ratios), "over all problems; bars: 95 % intervals")
+            swept_figure(
+                axis,
+                aggregate_sweep(axis, aggregate.ratios),
+                "over all problems; bars: 95 % intervals, but the points share their draws",
+            )
             for axis in policy_axes(study.experiment["policies"])
         ]
     if not drawn:
@@ -323,13 +332,13 @@ def problem_by_problem(lines: Sequence[Sequence[Line]], drawn: Sequence[Markup],
         name = of_problem[0].problem
         content = [table(summary_table(of_problem, reference), write_caption(of_problem, reference))]
         content += drawn[number : number + 1]
-        lowest = min(of_problem, key=lambda line: line.mean)
+        won_by = winner(of_problem)
         if len(lines) == 1:
             parts += [tag("h3", name), *content[1:]]  # the table of the only problem is the result
         elif len(lines) <= FEW_PROBLEMS:
             parts += [tag("h3", name), *content]
         else:
-            parts.append(fold(name, *content, note=f"lowest: {lowest.policy}, {three_digits(lowest.mean)}"))
+            parts.append(fold(name, *content, note="a draw" if won_by == DRAW else f"won by {won_by}"))
     return joined(parts)
 
 
@@ -371,20 +380,25 @@ def how_to_read(lines: Sequence[Sequence[Line]], reference: str) -> Markup:
         "Steady regret": "the distance to the best possible expected reward, without the luck of rewards and costs: "
         "the regret of wrong arms, of idle rounds and of unspent budget. Less is better.",
         "±": "one standard error of the mean over trials.",
-        f"Minus {reference}": f"the difference of the means, in brackets the interval that holds 95 % of {RESAMPLES:,} "
-        "resamples of the trials. Trial by trial the policies met the same random numbers, so trials are drawn in "
-        "pairs; an interval without 0 is a difference that is more than luck.",
-        f"Ratio to {reference}": f"the quotient of the means; none where that of {reference} is below {FLOOR:g}.",
+        f"Minus {reference}": "the difference of the means, in brackets its 95 % interval by Student's t. Trial by "
+        "trial the policies met the same random numbers, so trials are taken in pairs.",
+        f"Ratio to {reference}": "the quotient of the means, in brackets its 95 % interval, in pairs, too; none where "
+        f"a mean is below {FLOOR:g}.",
         "Min headroom": "the smallest budget · t minus money spent, over all rounds t of all trials. Below 0 the "
         "promise is broken." + of_each,
         "Limit": "log T · Σ gap / KL, about the least regret of a policy that does well on every problem; a yardstick "
-        "for long runs, not a bound.",
+        f"for long runs, not a bound. It never exceeds what there is to lose; {CAPPED} where the formula would.",
     }
+    trials = lines[0][0].trials
+    needed = f"{noise(trials):.1f} with {trials} trials" if trials > 1 else "a single trial tells nothing"
     if len(lines) > 1:
         words |= {
-            "Regret / limit": f"geometric mean over problems; a mean regret below {FLOOR:g} counts as {FLOOR:g}.",
-            "Won, better, worse": "problems on which the policy is the lowest; on which it differs from the reference "
-            f"by more than {NOISE:g} standard errors of the paired differences.",
+            "Regret / limit": f"geometric mean over problems; a mean regret below {FLOOR:g} counts as {FLOOR:g}. The "
+            "interval is one for all problems of the kind: the spread between problems is in it.",
+            "Won, drawn, lost": "problems on which the policy is below every other by more than noise; neither; on "
+            "which another is below it. Better, worse: on which it differs from the reference.",
+            "More than noise": f"{SIGMAS:g} standard errors of the paired differences if there are many trials; by "
+            f"Student's t {needed}.",
         }
     return tag("ul", *(tag("li", tag("strong", f"{word}: "), meaning) for word, meaning in words.items()))
 

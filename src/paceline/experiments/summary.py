@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paceline.experiments.scores import CAUSES, headroom
+from paceline.experiments.scores import CAUSES, DRAW, headroom, note_on_limits, outcomes, write_limit
 from paceline.reports.tables import Table, mean_and_error, of_resources, spending_headings
 from paceline.simulation.results import Results, Run
-from paceline.statistics import FLOOR, mean_difference, three_digits
+from paceline.statistics import Estimate, mean_difference, mean_of, mean_ratio, standard_error, three_digits
 
 Floats = npt.NDArray[np.float64]
 
@@ -19,9 +19,10 @@ Floats = npt.NDArray[np.float64]
 class Line:
     """One policy on one problem. Means are over trials; a single trial has no standard error and no interval.
 
-    ``difference``    mean steady regret minus that of the reference; ``interval`` holds 95 % of the resamples, in which
-                      the trials of both are drawn together.
-    ``ratio``         the one divided by the other; nothing if the reference's is below 0.1.
+    ``own``           mean steady regret with its 95 % interval.
+    ``difference``    mean steady regret minus that of the reference, with its interval, paired by trial.
+    ``ratio``         the one divided by the other, likewise paired; nothing if either is below 0.1.
+    ``capped``        whether the bare limit exceeds what there is to lose.
     ``spent``         by resource, per round; ``headrooms`` the smallest headroom of any trial, by resource.
     """
 
@@ -30,11 +31,13 @@ class Line:
     trials: int
     rounds: int
     limit: float
+    capped: bool
     finals: Floats  # steady regret of each trial
     error: float | None
+    own: Estimate | None
     difference: float
-    interval: tuple[float, float] | None
-    ratio: float | None
+    interval: Estimate | None
+    ratio: Estimate | None
     means: dict[str, float]
     spent: dict[str, float]
     headrooms: dict[str, float]
@@ -50,35 +53,36 @@ class Line:
         return float(self.finals.mean())
 
 
-def summarise_runs(problem: str, results: Results, reference: str, limit: float) -> list[Line]:
+def summarise_runs(problem: str, results: Results, reference: str, limit: float, capped: bool = False) -> list[Line]:
     """A line for each policy on a problem.
 
     >>> from paceline import paper
     >>> from paceline.simulation import simulate as run
     >>> res = run.simulate(paper.three_arms(), ["uniform", "oracle"], rounds=1000, trials=2)
     >>> lines = summarise_runs("three arms", res, "oracle", 4.0)
-    >>> lines[0].difference == lines[0].mean - lines[1].mean, lines[1].difference, lines[1].ratio
+    >>> lines[0].difference == lines[0].mean - lines[1].mean, lines[1].difference, lines[1].ratio.value
     (True, 0.0, 1.0)
     """
     against = results[reference].steady_regret[:, -1]
-    return [summarise_run(problem, run, against, results.seed, limit) for run in results.values()]
+    return [summarise_run(problem, run, against, limit, capped) for run in results.values()]
 
 
-def summarise_run(problem: str, run: Run, reference: Floats, seed: int, limit: float) -> Line:
+def summarise_run(problem: str, run: Run, reference: Floats, limit: float, capped: bool) -> Line:
     """The line of one policy, held against the final steady regret of the reference."""
     finals = run.steady_regret[:, -1]
-    estimate = mean_difference(finals, reference, seed)
     return Line(
         problem=problem,
         policy=run.label,
         trials=len(finals),
         rounds=int(run.rounds[-1]),
         limit=limit,
+        capped=capped,
         finals=finals,
         error=standard_error(finals),
+        own=mean_of(finals),
         difference=float(finals.mean() - reference.mean()),
-        interval=None if estimate is None else (estimate.low, estimate.high),
-        ratio=float(finals.mean() / reference.mean()) if reference.mean() >= FLOOR else None,
+        interval=mean_difference(finals, reference),
+        ratio=mean_ratio(finals, reference),
         means={
             "pseudo_regret": float(run.pseudo_regret[:, -1].mean()),
             "regret": float(run.regret[:, -1].mean()),
@@ -89,11 +93,6 @@ def summarise_run(problem: str, run: Run, reference: Floats, seed: int, limit: f
         spent={name: float(spent[:, -1].mean() / run.rounds[-1]) for name, spent in run.by_resource("spent").items()},
         headrooms={name: float(lowest.min()) for name, lowest in run.by_resource("min_headroom").items()},
     )
-
-
-def standard_error(values: Floats) -> float | None:
-    """Of the mean; a single value has none."""
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
 
 
 def resources_in(lines: Iterable[Line]) -> list[str]:
@@ -117,7 +116,7 @@ def summary_table(lines: Sequence[Line], reference: str, resources: Sequence[str
             line.policy,
             mean_and_error(line.finals),
             "reference" if line.policy == reference else difference(line),
-            "–" if line.ratio is None else three_digits(line.ratio),
+            ratio(line) if line.policy != reference else "1",
             three_digits(line.means["skips"]),
             *(f"{line.spent[name]:.5f}" if name in line.spent else "–" for name in names),
             *(headroom(line.headrooms[name]) if name in line.spent else "–" for name in names),
@@ -129,8 +128,15 @@ def summary_table(lines: Sequence[Line], reference: str, resources: Sequence[str
 
 def difference(line: Line) -> str:
     """The difference to the reference with its interval, if it has one."""
-    interval = "" if line.interval is None else " [{}, {}]".format(*map(signed, line.interval))
-    return signed(line.difference) + interval
+    ends = "" if line.interval is None else f" [{signed(line.interval.low)}, {signed(line.interval.high)}]"
+    return signed(line.difference) + ends
+
+
+def ratio(line: Line) -> str:
+    """The ratio to the reference with its interval, if it has one."""
+    if line.ratio is None:
+        return "–"
+    return str(line.ratio) if line.ratio.known else three_digits(line.ratio.value)
 
 
 def signed(value: float) -> str:
@@ -144,17 +150,24 @@ def signed(value: float) -> str:
 
 
 def problems_table(by_problem: Sequence[Sequence[Line]]) -> Table:
-    """A line per problem: the mean steady regret of each policy, and whose is the lowest."""
+    """A line per problem: the mean steady regret of each policy, and who wins by more than noise."""
     rows = tuple(
         (
             lines[0].problem,
-            three_digits(lines[0].limit),
+            write_limit(lines[0].limit, lines[0].capped),
             *(mean_and_error(line.finals) for line in lines),
-            min(lines, key=lambda line: line.mean).policy,
+            winner(lines),
         )
         for lines in by_problem
     )
-    return Table(("problem", "limit", *(line.policy for line in by_problem[0]), "lowest"), rows)
+    headings = ("problem", "limit", *(line.policy for line in by_problem[0]), "won by")
+    return Table(headings, rows, note_on_limits([lines[0].capped for lines in by_problem]))
+
+
+def winner(lines: Sequence[Line]) -> str:
+    """Whose regret is below that of all others by more than noise; else it is a draw."""
+    ends = outcomes(np.stack([line.finals for line in lines])[:, np.newaxis])[:, 0]
+    return lines[int(ends.argmax())].policy if ends.max() == 1 else DRAW
 
 
 def records(by_problem: Sequence[Sequence[Line]], experiment: dict[str, Any]) -> list[dict[str, object]]:
@@ -171,12 +184,14 @@ def records(by_problem: Sequence[Sequence[Line]], experiment: dict[str, Any]) ->
             "trials": line.trials,
             "rounds": line.rounds,
             "limit": line.limit,
+            "limit_capped": line.capped,
             "steady_regret": line.mean,
             "standard_error": line.error,
+            **ends_of("steady_regret", line.own),
             "difference": line.difference,
-            "difference_low": None if line.interval is None else line.interval[0],
-            "difference_high": None if line.interval is None else line.interval[1],
-            "ratio": line.ratio,
+            **ends_of("difference", line.interval),
+            "ratio": None if line.ratio is None else line.ratio.value,
+            **ends_of("ratio", line.ratio),
             **line.means,
             **{column: line.spent.get(name) for column, name in zip(spent, resources, strict=True)},
             **{column: line.headrooms.get(name) for column, name in zip(lowest, resources, strict=True)},
@@ -184,6 +199,16 @@ def records(by_problem: Sequence[Sequence[Line]], experiment: dict[str, Any]) ->
         for lines, field in zip(by_problem, problems, strict=True)
         for line, spec in zip(lines, policies, strict=True)
     ]
+
+
+def ends_of(name: str, estimate: Estimate | None) -> dict[str, float | None]:
+    """The ends of an interval by the name of a column; nothing where there are none.
+
+    >>> ends_of("ratio", Estimate(1.0, 0.5, 2.0)), ends_of("ratio", None)
+    ({'ratio_low': 0.5, 'ratio_high': 2.0}, {'ratio_low': None, 'ratio_high': None})
+    """
+    low, high = (estimate.low, estimate.high) if estimate is not None and estimate.known else (None, None)
+    return {f"{name}_low": low, f"{name}_high": high}
 
 
 def swept_in(entries: Sequence[dict[str, Any]]) -> list[str]:

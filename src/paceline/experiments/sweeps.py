@@ -83,7 +83,8 @@ def problem_sweep(axis: Axis, by_problem: Sequence[Sequence[Line]]) -> Sweep:
     """Mean steady regret of each policy against a parameter of the problem, with one standard error up and down.
 
     Where a value has several problems it is the mean over them. Their trials have random numbers of their own, so the
-    squares of the standard errors add up.
+    squares of the standard errors add up. The problems are taken as given; and the values of the parameter share their
+    draws, so neighbouring points differ by less than their bars say.
     """
     traces = []
     for place in range(len(by_problem[0])):
@@ -104,7 +105,10 @@ def policy_sweep(axis: Axis, lines: Sequence[Line]) -> Sweep:
 
 
 def aggregate_sweep(axis: Axis, ratios: Mapping[str, Estimate]) -> Sweep:
-    """Regret in units of the limit over all problems against a parameter of a policy, with the 95 % interval."""
+    """Regret in units of the limit over all problems against a parameter of a policy, with the 95 % interval.
+
+    The points share problems and draws: they differ by less than their intervals say.
+    """
     return of_policies(axis, ratios, "Regret / limit, geometric mean")
 
 
@@ -112,7 +116,8 @@ def of_policies(axis: Axis, estimates: Mapping[str, Estimate], quantity: str) ->
     """One trace through policies; ``estimates`` has all policies in their order."""
     places = tuple(numbers[0] for numbers in axis.at)
     chosen = [list(estimates.values())[place] for place in places]
-    means, lows, highs = ([getattr(one, part) for one in chosen] for part in ("value", "low", "high"))
+    means = [one.value for one in chosen]
+    lows, highs = ([getattr(one, end) if one.known else one.value for one in chosen] for end in ("low", "high"))
     return Sweep(axis.parameter, axis.shown, (trace(places, means, lows, highs),), quantity)
 
 

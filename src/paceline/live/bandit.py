@@ -87,7 +87,7 @@ class Bandit(View):
         self,
         arms: Sequence[str],
         budget: Amount = 0.0,
-        policy: PolicyLike = "thompson",
+        policy: PolicyLike = "index",
         max_cost: MaxCost = 1.0,
         max_reward: float = 1.0,
         seed: int = 0,

@@ -27,7 +27,7 @@ Budget = float | Mapping[str, float]
 
 def replay(
     log: LogLike,
-    policy: PoliciesLike = "thompson",
+    policy: PoliciesLike = "index",
     *,
     budget: Budget | Sequence[Budget],
     arm: str = "arm",

@@ -1,7 +1,7 @@
 """What the paper says of its two experiments, checked against what was measured."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +9,10 @@ import numpy.typing as npt
 
 from paceline.reports.tables import mean_and_error
 from paceline.simulation.results import Run
+from paceline.statistics import beyond_noise, mean_ratio
 
 Runs = Mapping[str, Run]
+Floats = npt.NDArray[np.float64]
 
 # Labels of the paper's figures; "_skip" there, behind the guard here.
 SUAK, OPS, PDS, USS = "SUAK", "OPS", "PDS", "USS"
@@ -23,19 +25,29 @@ CROSSING = 1_400_000  # where the paper sees SUAK overtake OPS
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence of the paper, what was measured, and whether it holds."""
+    """One sentence of the paper, what was measured, and whether it holds.
+
+    ``sure`` is False where policies are compared, and what was measured is within noise: such a claim does not hold,
+    but neither is it refuted.
+    """
 
     figure: int
     says: str
     measured: str
     holds: bool
+    sure: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """In a word or two."""
+        return "yes" if self.holds else "NO" if self.sure else "within noise"
 
 
 def ends_with_less_regret(runs: Runs) -> Claim:
     """Figure 1, left."""
     suak, ops = final(runs[SUAK].regret), final(runs[OPS].regret)
     text = f"SUAK {mean_and_error(suak)}, OPS {mean_and_error(ops)}"
-    return Claim(1, "SUAK ends with less regret than OPS", text, bool(suak.mean() < ops.mean()))
+    return Claim(1, "SUAK ends with less regret than OPS", text, *more_than(ops, [suak]))
 
 
 def ops_skips_far_more(runs: Runs) -> Claim:
@@ -54,17 +66,18 @@ def ops_skips_sublinearly(runs: Runs) -> Claim:
 
 def primal_dual_is_worst(runs: Runs) -> Claim:
     """Figure 2, first."""
-    ends = {label: final(runs[label].regret).mean() for label in (SUAK, OPS, PDS, USS)}
-    text = ", ".join(f"{label} {end:,.0f}" for label, end in sorted(ends.items(), key=lambda item: -item[1]))
-    return Claim(2, "PDS has the most regret", text, max(ends, key=lambda label: ends[label]) == PDS)
+    ends = {label: final(runs[label].regret) for label in (SUAK, OPS, PDS, USS)}
+    text = ", ".join(f"{label} {end.mean():,.0f}" for label, end in sorted(ends.items(), key=lambda e: -e[1].mean()))
+    return Claim(2, "PDS has the most regret", text, *more_than(ends[PDS], [ends[SUAK], ends[OPS], ends[USS]]))
 
 
 def simplex_is_poor(runs: Runs) -> Claim:
     """Figure 2, first."""
     uss, five = final(runs[USS].regret), final(runs[USS_FIVE].regret)
-    others = max(final(runs[label].regret).mean() for label in (SUAK, OPS))
-    text = f"λ = 9: {mean_and_error(uss)}; λ = 5: {mean_and_error(five)}; the worse of SUAK and OPS {others:,.0f}"
-    return Claim(2, "USS (λ = 9) performs poorly: more regret than SUAK and OPS", text, bool(uss.mean() > others))
+    others = [final(runs[label].regret) for label in (SUAK, OPS)]
+    worse = max(other.mean() for other in others)
+    text = f"λ = 9: {mean_and_error(uss)}; λ = 5: {mean_and_error(five)}; the worse of SUAK and OPS {worse:,.0f}"
+    return Claim(2, "USS (λ = 9) performs poorly: more regret than SUAK and OPS", text, *more_than(uss, others))
 
 
 def suak_overtakes(runs: Runs) -> Claim:
@@ -72,7 +85,9 @@ def suak_overtakes(runs: Runs) -> Claim:
     text = "; ".join(
         f"a = {a}: {describe_settings(crossing(runs[SUAK], runs[ops]))}" for a, ops in ((3, OPS), (2, OPS_TWO))
     )
-    return Claim(2, "SUAK overtakes OPS", text, crossing(runs[SUAK], runs[OPS]) is not None)
+    behind_at_first = crossing(runs[SUAK], runs[OPS]) is not None
+    ahead, sure = more_than(final(runs[OPS].regret), [final(runs[SUAK].regret)])
+    return Claim(2, "SUAK overtakes OPS", text, behind_at_first and ahead, sure)
 
 
 def overtakes_at(runs: Runs) -> Claim:
@@ -158,18 +173,31 @@ CLAIMS: dict[int, tuple[Callable[[Runs], Claim], ...]] = {
 
 
 def times_less(runs: Runs) -> str:
-    """How the pacer compares, in a sentence."""
+    """How the pacer compares, in a sentence; in brackets 95 % intervals of the ratios, paired by trial."""
     ours = final(runs[OURS].steady_regret)
-    losses = (
-        f"{label} {final(runs[label].steady_regret).mean() / ours.mean():,.0f}" for label in (SUAK, OPS, PDS, USS)
-    )
+    losses = (f"{label} {write_ratio(final(runs[label].steady_regret), ours)}" for label in (SUAK, OPS, PDS, USS))
     return (
         f"Not in the paper: the Thompson pacer ends with a steady regret of {mean_and_error(ours)}. "
         f"Times as much as that lose: {', '.join(losses)}."
     )
 
 
-def final(curve: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def write_ratio(values: Floats, reference: Floats) -> str:
+    """A ratio of means, with its interval if there is one."""
+    ratio = mean_ratio(values, reference)
+    if ratio is None or not ratio.known:
+        return f"{values.mean() / reference.mean():,.0f}"
+    return f"{ratio.value:,.0f} [{ratio.low:,.0f}, {ratio.high:,.0f}]"
+
+
+def more_than(values: Floats, others: Sequence[Floats]) -> tuple[bool, bool]:
+    """Whether the mean is above that of all others by more than noise, paired; and whether that is sure either way."""
+    signs = [int(beyond_noise(values, other)) for other in others]
+    above = all(sign > 0 for sign in signs)
+    return above, above or any(sign < 0 for sign in signs)
+
+
+def final(curve: Floats | npt.NDArray[np.int64]) -> Floats:
     """Each trial's value at the last round."""
     return curve[:, -1].astype(np.float64)
 

@@ -87,8 +87,11 @@ def sums_of(state: State, low: float, arm: int, side: int) -> tuple[float, float
 
 
 @kernel
-def put_part(state: State, low: float, memory: Beliefs, arm: int, side: int) -> None:
-    """Bring what an arm says of the common mean and dispersion up to date; its mean counts  n / (n + strength)."""
+def put_part(state: State, low: float, memory: Beliefs, arm: int, side: int) -> float:
+    """Bring what an arm says of the common mean and dispersion up to date; gives the sum of its outcomes.
+
+    Its mean counts  n / (n + strength)  in the common one.
+    """
     n = state.arms.pulls[arm]
     total, within = sums_of(state, low, arm, side)
     mean = total / n
@@ -100,6 +103,7 @@ def put_part(state: State, low: float, memory: Beliefs, arm: int, side: int) -> 
     between = (n - 1.0) * mean * (1.0 - mean)
     common[BETWEEN] += between - part[3]
     part[0], part[1], part[2], part[3] = mean * weight, weight, within, between
+    return total
 
 
 @kernel
@@ -111,14 +115,16 @@ def common_now(common: Floats) -> tuple[float, float]:
 
 
 @kernel
-def has_moved(new: float, old: float) -> bool:
-    """Whether a common number is no longer what the beliefs were made with."""
-    return abs(new - old) > STALE * old
+def is_stale(common: Floats) -> bool:
+    """Whether the common mean or dispersion is no longer what the beliefs were made with."""
+    mean, dispersion = common_now(common)
+    moved = abs(mean - common[MEAN]) > STALE * common[MEAN]
+    return bool(moved or abs(dispersion - common[DISPERSION]) > STALE * common[DISPERSION])
 
 
 @kernel
-def believe(state: State, low: float, memory: Beliefs, arm: int, side: int) -> None:
-    """Renew one belief: with mean x0, dispersion D~ and strength s in common,
+def believe(state: State, low: float, memory: Beliefs, arm: int, side: int, total: float) -> None:
+    """Renew one belief from the sum of the outcomes: with mean x0, dispersion D~ and strength s in common,
 
     m = (sum + s x0) / (n + s),   D = (n v + D~) / ((n - 1) x (1 - x) + 1),
     variance  D m (1 - m) + 0.08 x0 (1 - x0) / (n + 1),   third cumulant  D (1 - 2 m) variance.
@@ -130,7 +136,6 @@ def believe(state: State, low: float, memory: Beliefs, arm: int, side: int) -> N
         memory.beliefs[arm, side],
     )
     smallest, span = span_of(state, low, arm, side)
-    total, _ = sums_of(state, low, arm, side)
     mean = (total + common[STRENGTH] * common[MEAN]) / (n + common[STRENGTH])
     dispersion = (part[2] + OWN * common[DISPERSION]) / (part[3] + OWN)
     spread = dispersion * mean * (1.0 - mean) + UNSEEN * common[MEAN] * (1.0 - common[MEAN]) / (n + 1.0)
@@ -140,12 +145,12 @@ def believe(state: State, low: float, memory: Beliefs, arm: int, side: int) -> N
 
 
 @kernel
-def believe_arm(state: State, low: float, memory: Beliefs, arm: int) -> None:
-    """Renew all beliefs about an arm."""
+def believe_arm(state: State, low: float, memory: Beliefs, arm: int, reward: float, cost: float) -> None:
+    """Renew all beliefs about an arm from the sums of its rewards and costs."""
     arms, joint = state.arms, memory.joint[arm]
     n = arms.pulls[arm]
-    believe(state, low, memory, arm, 0)
-    believe(state, low, memory, arm, 1)
+    believe(state, low, memory, arm, 0, reward)
+    believe(state, low, memory, arm, 1, cost)
     joint[1] = (joint[0] / n - arms.reward_mean[arm] * arms.cost_mean[arm, 0]) * n / (n + SHRUNK)
 
 
@@ -170,16 +175,12 @@ def take_in(state: State, low: float, memory: Beliefs, arm: int, reward: float, 
     """
     memory.joint[arm, 0] += reward * cost
     memory.known[0] += 1.0
-    stale = memory.known[0] >= GROWN * memory.renewed[0]
-    for side in range(2):
-        put_part(state, low, memory, arm, side)
-        mean, dispersion = common_now(memory.common[side])
-        stale = stale or has_moved(mean, memory.common[side, MEAN])
-        stale = stale or has_moved(dispersion, memory.common[side, DISPERSION])
+    rewards, costs = put_part(state, low, memory, arm, 0), put_part(state, low, memory, arm, 1)
+    stale = memory.known[0] >= GROWN * memory.renewed[0] or is_stale(memory.common[0]) or is_stale(memory.common[1])
     if stale:
         renew_all(state, low, memory)
     else:
-        believe_arm(state, low, memory, arm)
+        believe_arm(state, low, memory, arm, rewards, costs)
 
 
 @kernel
@@ -191,6 +192,5 @@ def renew_all(state: State, low: float, memory: Beliefs) -> None:
         set_common(memory, side, mean, dispersion)
     for arm in range(state.arms.pulls.size):
         if state.arms.pulls[arm] > 0:
-            put_part(state, low, memory, arm, 0)
-            put_part(state, low, memory, arm, 1)
-            believe_arm(state, low, memory, arm)
+            rewards, costs = put_part(state, low, memory, arm, 0), put_part(state, low, memory, arm, 1)
+            believe_arm(state, low, memory, arm, rewards, costs)

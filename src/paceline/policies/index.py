@@ -160,12 +160,6 @@ def log_pulls(state: State, arm: int) -> float:
 
 
 @kernel
-def experience(state: State, arm: int) -> float:
-    """Log N:  the logarithm of the rounds whose income the pulls of an arm took."""
-    return log_pulls(state, arm) + float(state.memory.clocks[arm, LOG_MONEY])
-
-
-@kernel
 def believed_cost(state: State, low: float, arm: int) -> float:
     """The mean cost of an arm as far as is known; of an untried one the common mean on its own scale."""
     if state.arms.pulls[arm] > 0:
@@ -209,24 +203,23 @@ def evidence(state: State, low: float, base: Base, arm: int) -> float:
 
 
 @kernel
-def index_of(params: Params, state: State, base: Base, rival: int, arm: int) -> float:
-    """The index of an arm against a rival in the base; infinite where exploring it is out of the question.
+def index_of(params: Params, state: State, base: Base, bar: float, extra: float, arm: int) -> float:
+    """The index of an arm; infinite where exploring it is out of the question.
 
-        x + min(x, 1.5) + 1.15 log n - 0.7 + log(N / n) - rise 50 / (N + 50) max(log n_r - 7, 0)
+        x + min(x, 1.5) + 1.15 log n - 0.7 + log(N / n) - 50 / (N + 50) extra,   extra = rise max(log n_r - 7, 0),
 
     is Honda and Takemura's  n KL + log n,  on the clock of money and with what was measured to do better at small n. An
-    arm that has had as much as its rival is not explored, nor one that the headroom does not cover, unless one pull of
-    it takes no more than a share of the income so far.
+    arm that has had as much as its rival (``bar``) is not explored, nor one that the headroom does not cover, unless
+    one pull of it takes no more than a share of the income so far.
     """
     clocks, rate, top = state.memory.clocks, state.rate[0], state.largest[arm, 0]
-    extra = params.rise * max(log_pulls(state, rival) - EXPERIENCED, 0.0)
     if pulls_made(state, arm) == 0:
         money, index = math.log(max(1.0, believed_cost(state, params.lows[0], arm) / rate)), -extra
     else:
-        if experience(state, arm) >= experience(state, rival):
+        pulls, money = log_pulls(state, arm), clocks[arm, LOG_MONEY]
+        if pulls + money >= bar:
             return math.inf
-        money = clocks[arm, LOG_MONEY]
-        index = EXPONENT * log_pulls(state, arm) - SHIFT - clocks[arm, FEWNESS] * extra
+        index = EXPONENT * pulls - SHIFT - clocks[arm, FEWNESS] * extra
     if state.headroom[0] < top:
         if top > SHARE * rate * state.clock.t:
             return math.inf
@@ -241,11 +234,13 @@ def least_index(params: Params, state: State, base: Base) -> int:
     count = state.arms.pulls.size
     rival = base.expensive if base.room or base.cheap == count else base.cheap
     paced = base.room and base.expensive != base.cheap and base.cheap < count
-    best, best_index = -1, experience(state, rival)
+    bar = log_pulls(state, rival) + state.memory.clocks[rival, LOG_MONEY]
+    extra = params.rise * max(log_pulls(state, rival) - EXPERIENCED, 0.0)
+    best, best_index = -1, bar
     for i in range(count):
         if i in (base.expensive, base.cheap):
             continue
-        index = index_of(params, state, base, rival, i)
+        index = index_of(params, state, base, bar, extra, i)
         if index < best_index:
             # A cheap arm is explored in the rounds of the cheap one, as if it were that.
             as_cheap = paced and state.arms.pulls[i] > 0 and state.scratch.costs[0, i] <= state.rate[0]

@@ -22,9 +22,10 @@ TOLERANCE = 1e-12  # of the least sum of divergences, relative
 MOST_STEPS = 200  # of Newton's method, which takes about ten
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
-def limit(problem: Problem, rounds: int) -> float:
+def limit(problem: Problem, rounds: int, *, capped: bool = True) -> float:
     """About the least regret of a policy that does well on every problem:  log T  sum over gap_i > 0 of  gap_i / KL_i.
 
     KL_i is the least divergence, of reward and costs together, from arm i to an arm that would be worth pulling (means
@@ -37,18 +38,57 @@ def limit(problem: Problem, rounds: int) -> float:
     and no instance-dependent lower bound is known for bandits with anytime knapsacks. It is asymptotic: at small T a
     good policy is below it.
 
+    In few rounds the formula can ask for more pulls of an arm than there are rounds. ``capped``, the limit never
+    exceeds what there is to lose: the share of arm i is at most  gap_i T,  the whole at most  T r*.  ``capped=False``
+    is the bare formula; where it is larger than the capped one, regret / limit says little (`is_capped`).
+
     >>> from paceline import paper
     >>> round(limit(paper.three_arms(), 500_000), 1), round(limit(paper.eight_arms(), 2_500_000), 1)
     (10.3, 207.6)
+    >>> round(limit(paper.eight_arms(), 100), 1), round(limit(paper.eight_arms(), 100, capped=False), 1)
+    (16.5, 64.9)
     """
     rounds = checks.rounds("rounds", rounds)
-    best = problem.optimum_over(rounds)
-    effort = sum(
-        best.gaps[arm] / least_divergence(problem, arm, best)
-        for arm in range(problem.arms)
-        if best.gaps[arm] > ROUNDING
-    )
-    return math.log(rounds) * float(effort)
+    found = limits(problem, np.array([rounds]))
+    return float(found.capped[0] if capped else found.bare[0])
+
+
+class Limits(NamedTuple):
+    """`limit` at several rounds of one run, as it is and by the bare formula."""
+
+    capped: Floats
+    bare: Floats
+
+    @property
+    def cut(self) -> npt.NDArray[np.bool_]:
+        """Where the bare formula exceeds what there is to lose, of an arm or as a whole."""
+        return np.asarray(self.capped < self.bare * (1.0 - ROUNDING))
+
+
+def limits(problem: Problem, rounds: Ints) -> Limits:
+    """`limit` at each of the rounds of one run, which ends with the last of them.
+
+    >>> from paceline import paper
+    >>> found = limits(paper.eight_arms(), np.array([100, 2_500_000]))
+    >>> found.capped.round(1), found.cut
+    (array([ 16.5, 207.6]), array([ True, False]))
+    """
+    best = problem.optimum_over(int(rounds[-1]))
+    losing = [arm for arm in range(problem.arms) if best.gaps[arm] > ROUNDING]
+    gaps = best.gaps[losing]
+    pulls = np.outer(np.log(rounds), [1.0 / least_divergence(problem, arm, best) for arm in losing])
+    possible = np.minimum(pulls, rounds[:, np.newaxis])
+    return Limits(np.minimum(possible @ gaps, rounds * best.value), pulls @ gaps)
+
+
+def is_capped(problem: Problem, rounds: int) -> bool:
+    """Whether the bare formula of `limit` exceeds what there is to lose in so many rounds, of an arm or as a whole.
+
+    >>> from paceline import paper
+    >>> is_capped(paper.eight_arms(), 100), is_capped(paper.eight_arms(), 2_500_000)
+    (True, False)
+    """
+    return bool(limits(problem, np.array([checks.rounds("rounds", rounds)])).cut[0])
 
 
 def least_divergence(problem: Problem, arm: int, best: Optimum | None = None) -> float:

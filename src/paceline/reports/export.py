@@ -27,6 +27,8 @@ SPECIAL = {
     "−": "$-$",
     "–": "--",
     "…": r"\dots{}",
+    "†": r"$\dagger$",
+    "·": r"$\cdot$",
 }
 
 
@@ -68,6 +70,7 @@ def latex(table: Table) -> str:
         *rows,
         r"\bottomrule",
         r"\end{tabular}",
+        *(rf"\par {{\footnotesize {escape_latex(note)}}}" for note in table.notes),
     ]
     return "\n".join(lines) + "\n"
 

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -283,7 +283,7 @@ def arena_figure(arena: "Arena", path: str | os.PathLike[str] | None = None) -> 
         longest = max(map(len, arena.labels))
         figure = Figure(figsize=(11.5 + 0.07 * longest, 2.1 + 0.3 * max(len(arena.labels), 6)))
         by_round, by_cause, spread = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
-        draw_ratios(by_round, arena)
+        draw_ratios(by_round, ratio_curves(arena))
         draw_causes(by_cause, arena)
         draw_spread(spread, arena)
         spread.sharey(by_cause)
@@ -297,19 +297,35 @@ def arena_figure(arena: "Arena", path: str | os.PathLike[str] | None = None) -> 
         handles, names = by_round.get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=max(1, min(len(names), 160 // (longest + 8))))
         note = "steady regret; the limit is a yardstick for long runs, not a bound"
+        if any(arena.capped):
+            note += f"; capped on {sum(arena.capped)} problems, where it says little"
         figure.suptitle(f"{arena.title}: {arena.size} ({note})", x=0.005, ha="left", fontsize=10)
         if path is not None:
             save(figure, path)
     return figure
 
 
-def draw_ratios(axes: Axes, arena: "Arena") -> None:
-    """Geometric mean over problems of mean steady regret / limit, the limit being that of the round."""
-    for number, label in enumerate(arena.labels):
+class RatioCurves(NamedTuple):
+    """Geometric mean over problems of mean steady regret / limit, the limit being that of the round, by policy."""
+
+    rounds: npt.NDArray[np.int64]
+    ratios: dict[str, Floats]
+
+
+def ratio_curves(arena: "Arena") -> RatioCurves:
+    """The curves of an arena."""
+    ratios = {}
+    for label in arena.labels:
         regret = np.stack([res[label].steady_regret.T for res in arena.results])
-        ratios = np.exp((log_means(regret) - np.log(arena.limits)).mean(axis=0))
+        ratios[label] = np.exp((log_means(regret) - np.log(arena.limits)).mean(axis=0))
+    return RatioCurves(arena.rounds, ratios)
+
+
+def draw_ratios(axes: Axes, curves: RatioCurves) -> None:
+    """A line per policy, and one for the limit."""
+    for number, (label, ratios) in enumerate(curves.ratios.items()):
         colour, dashes = look(number)
-        axes.plot(arena.rounds, ratios, dashes, color=colour, label=label)
+        axes.plot(curves.rounds, ratios, dashes, color=colour, label=label)
     axes.axhline(1.0, color="#555555", linewidth=1, linestyle=":", label="the limit")
     axes.set(xscale="log", yscale="log", xlabel="Round", title="Regret / limit, geometric mean over problems")
     axes.margins(x=0)

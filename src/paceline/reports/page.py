@@ -79,7 +79,8 @@ def table(content: Table, caption: str, *, words: bool = False) -> Markup:
     box = tag(
         "div", table_element(content, aria_label=caption), class_=kind, tabindex="0", role="region", aria_label=caption
     )
-    return joined([tag("p", caption, class_="caption"), box])  # the caption is not to be scrolled
+    notes = (tag("p", note, class_="note") for note in content.notes)
+    return joined([tag("p", caption, class_="caption"), box, *notes])  # the caption is not to be scrolled
 
 
 def figure(svg: str, alternative: str, caption: str) -> Markup:

@@ -134,11 +134,11 @@ def fitting(label: str) -> str:
     return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 1]}…"
 
 
-def aggregate_curve(averages: "Arena") -> str:
+def aggregate_curve(curves: figures.RatioCurves) -> str:
     """Regret in units of the limit against the round, geometric means over problems."""
 
     def draw(axes: "Axes") -> None:
-        figures.draw_ratios(axes, averages)
+        figures.draw_ratios(axes, curves)
         axes.set_title("Regret / limit, geometric mean")
 
     return figures.svg_of(draw, WIDTH, HEIGHT)

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from paceline.errors import PacelineError
 from paceline.problems.problem import Problem
 from paceline.problems.resources import UNNAMED
-from paceline.reports.markup import table_element
+from paceline.reports.markup import joined, table_element, tag
+from paceline.statistics import standard_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text under headings; the first column is set left, the others right.
+    """Rows of text under headings; the first column is set left, the others right. Notes stand below.
 
     >>> print(Table(("policy", "skips"), (("suak", "12"), ("uniform", "3,456"))))
     policy   skips
@@ -31,6 +32,7 @@ class Table:
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         widths = [max(map(len, column)) for column in zip(self.headings, *self.rows, strict=True)]
@@ -42,12 +44,13 @@ class Table:
             )
             return "  ".join([first, *rest]).rstrip()
 
-        return "\n".join([line(self.headings), line(tuple("-" * width for width in widths)), *map(line, self.rows)])
+        rule = line(tuple("-" * width for width in widths))
+        return "\n".join([line(self.headings), rule, *map(line, self.rows), *self.notes])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return table_element(self)
+        return joined([table_element(self), *(tag("p", note) for note in self.notes)])
 
     def to_markdown(self) -> str:
         """The same for Markdown.
@@ -59,7 +62,7 @@ class Table:
         """
         rule = "|---|" + "---:|" * (len(self.headings) - 1)
         lines = ["| " + " | ".join(cells) + " |" for cells in (self.headings, *self.rows)]
-        return "\n".join([lines[0], rule, *lines[1:]])
+        return "\n".join([lines[0], rule, *lines[1:], *(f"\n{note}" for note in self.notes)])
 
 
 def frame(data: Any) -> "pd.DataFrame":
@@ -72,15 +75,14 @@ def frame(data: Any) -> "pd.DataFrame":
 
 
 def mean_and_error(values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> str:
-    """Mean over trials and its standard error.
+    """Mean over trials and its standard error. An interval that covers is some of these wide (`statistics.mean_of`).
 
     >>> mean_and_error(np.array([1000.0, 1200.0]))
     '1,100 ± 100'
     """
     digits = 0 if abs(values.mean()) >= 100 else 1
-    if len(values) == 1:
-        return f"{values[0]:,.{digits}f}"
-    return f"{values.mean():,.{digits}f} ± {values.std(ddof=1) / np.sqrt(len(values)):,.{digits}f}"
+    error = standard_error(values.astype(np.float64))
+    return f"{values.mean():,.{digits}f}" + ("" if error is None else f" ± {error:,.{digits}f}")
 
 
 def of_resources(thing: str, resources: Sequence[str], link: str = ", ") -> tuple[str, ...]:

@@ -111,7 +111,7 @@ def check_executor(executor: Executor | None) -> None:
 
 def simulate(
     problem: Problem | PythonWorld,
-    policies: PoliciesLike = "thompson",
+    policies: PoliciesLike = "index",
     rounds: int = 100_000,
     trials: int = 10,
     seed: int = 0,
@@ -122,8 +122,12 @@ def simulate(
     """Play each policy on the problem, ``trials`` times, behind the guard.
 
     In trial s the n-th pull of arm i has the same outcome whichever policy pulls it, so policies are compared in pairs
-    and adding one changes no other. Without an ``executor`` the trials run in threads, one per core; any
-    concurrent.futures executor will do (for a Dask cluster ``client.get_executor()``) and gives the same numbers.
+    and adding one changes no other. Two calls with the same seed play the same random numbers, also on different
+    problems: they share their luck, which is wanted when they are compared, and must not be counted twice when they
+    are averaged (take another seed then, or `compare`).
+
+    Without an ``executor`` the trials run in threads, one per core; any concurrent.futures executor will do (for a Dask
+    cluster ``client.get_executor()``) and gives the same numbers.
 
     >>> from paceline import paper
     >>> res = simulate(paper.three_arms(), ["suak", "uniform"], rounds=2000, trials=3)
