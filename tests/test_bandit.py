@@ -93,7 +93,7 @@ def test_it_spends_and_pulls_as_in_simulate(policy):
 
 
 def test_a_cheap_arm_is_pulled_while_a_dear_one_may_not_be():
-    bandit = Bandit(["expensive", "cheap"], 0.2, max_cost={"expensive": 1.0, "cheap": 0.1})
+    bandit = Bandit(["expensive", "cheap"], 0.2, "thompson", {"expensive": 1.0, "cheap": 0.1})
     first = [bandit.ask() for _ in range(4)]  # 0.8 at the most
     assert "cheap" in {decision.arm for decision in first}
     assert {decision.arm for decision in first} <= {"cheap", None}
