@@ -288,7 +288,7 @@ FILES = {
 ONE_ARM = ("--rewards", 0.5, "--costs", 0.5)
 
 REFUSED: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
-    "unknown policy": (("policies", "sauk"), ("policy must be one of thompson", "got 'sauk'")),
+    "unknown policy": (("policies", "sauk"), ("policy must be one of index", "got 'sauk'")),
     "nothing to solve": (("solve",), ("missing: --rewards, --costs, --budget",)),
     "no budget": (("solve", *ONE_ARM), ("missing: --budget",)),
     "file and options": (("solve", "good.toml", *ONE_ARM, "--budget", 0.5), ("got both",)),
@@ -388,7 +388,7 @@ def test_head_sees_the_first_line_only():
     done = subprocess.run(
         f"'{SCRIPT}' policies | head -1", shell=True, capture_output=True, text=True, timeout=60, check=False
     )
-    assert done.stdout.startswith("thompson ")
+    assert done.stdout.startswith("index ")
     assert len(done.stdout.splitlines()) == 1
     assert done.stderr == ""
 

@@ -142,7 +142,7 @@ def test_compile_with_nothing_to_do_says_so_once(cache):
 def test_compile_of_a_policy_that_is_not_there():
     code, printed, said = command(Path(), "compile", "unfair")
     assert (code, printed) == (2, "")
-    assert said.startswith("paceline: error: policy must be one of thompson, ")
+    assert said.startswith("paceline: error: policy must be one of index, ")
 
 
 def test_a_command_says_when_it_must_compile(cache, tmp_path):

@@ -393,10 +393,10 @@ def confounded(rows: int, seed: int) -> dict[str, np.ndarray]:
 @pytest.mark.statistical
 def test_propensities_undo_a_biased_choice_of_arms():
     logs = [confounded(2000, seed) for seed in range(40)]
-    heeded = [pl.replay(log, budget=1.0, propensity="p", repeats=5)["thompson", 1.0] for log in logs]
-    ignored = [pl.replay(log, budget=1.0, repeats=5)["thompson", 1.0] for log in logs]
+    heeded = [pl.replay(log, budget=1.0, propensity="p", repeats=5)["index", 1.0] for log in logs]
+    ignored = [pl.replay(log, budget=1.0, repeats=5)["index", 1.0] for log in logs]
     problem = pl.Problem.bernoulli([0.5, 0.6], [0.5, 0.5], budget=1.0)
-    truth = simulated(problem, "thompson", np.mean([one.rounds for one in heeded]))
+    truth = simulated(problem, "index", np.mean([one.rounds for one in heeded]))
     assert agrees([one.reward.value for one in heeded], truth)
     assert not agrees([one.reward.value for one in ignored], truth)
     assert np.mean([one.reward.value for one in ignored]) > truth.mean() + 0.1  # about 0.74: those who like it
@@ -427,16 +427,16 @@ def test_best_mix_and_best_arm_of_the_estimated_means():
     log = {"arm": ["expensive", "cheap"] * 50, "reward": [8.0, 2.0] * 50, "cost": [5.0, 1.0] * 50}
     found = pl.replay(log, budget=[2.0, 9.0], max_cost=5.0, max_reward=10.0, repeats=2)
     # At 2 a quarter of the rounds can be expensive: 0.25 * 8 + 0.75 * 2. One arm alone: min(8 * 2 / 5, 2).
-    assert found["thompson", 2.0].optimum == pytest.approx(3.5)
-    assert found["thompson", 2.0].single == pytest.approx(3.2)
-    assert found["thompson", 9.0].optimum == found["thompson", 9.0].single == pytest.approx(8.0)
+    assert found["index", 2.0].optimum == pytest.approx(3.5)
+    assert found["index", 2.0].single == pytest.approx(3.2)
+    assert found["index", 9.0].optimum == found["index", 9.0].single == pytest.approx(8.0)
 
 
 def test_a_budget_above_the_largest_cost_never_binds():
     log = in_money(shown_at_random(400))
     found = pl.replay(log, budget=[8.0, 1000.0], max_cost=8.0, max_reward=PRIZE, repeats=4)
-    assert found["thompson", 8.0].record() == {**found["thompson", 1000.0].record(), "budget": 8.0}
-    assert found["thompson", 8.0].idle.high < 0.01
+    assert found["index", 8.0].record() == {**found["index", 1000.0].record(), "budget": 8.0}
+    assert found["index", 8.0].idle.high < 0.01
 
 
 # Notes.
@@ -465,7 +465,7 @@ def test_a_single_arm_needs_no_note():
     log = {"arm": ["only"] * 20, "reward": [1] * 20, "cost": [0] * 20}
     found = pl.replay(log, budget=1, repeats=2)
     assert found.notes == ()
-    assert found["thompson", 1.0].reward.value == 1
+    assert found["index", 1.0].reward.value == 1
 
 
 # The same again, from wherever the log comes.
@@ -749,7 +749,7 @@ def test_files_that_cannot_be_read(tmp_path):
         (GOOD, {"budget": [0.5, 0.2, 0.5]}, pl.InvalidValue, "budgets must differ, got 0.5 twice"),
         (GOOD, {"repeats": 1}, pl.InvalidValue, "repeats must be a whole number of at least 2, got 1"),
         (GOOD, {"seed": -1}, pl.InvalidValue, "seed must be"),
-        (GOOD, {"policy": "sauk"}, pl.UnknownName, "policy must be one of thompson"),
+        (GOOD, {"policy": "sauk"}, pl.UnknownName, "policy must be one of index"),
         (GOOD, {"policy": "oracle"}, pl.InvalidValue, "oracle must be given the true problem"),
         (GOOD, {"max_cost": 0}, pl.InvalidValue, "max_cost must be a finite number above 0, got 0.0"),
         (GOOD, {"max_cost": "1"}, pl.InvalidValue, "max_cost must be a number, got '1'"),
@@ -810,7 +810,7 @@ def test_two_columns_of_one_name():
 
 def test_a_log_too_short_for_a_single_round():
     log = {"arm": ["a", "b"], "reward": [1, 1], "cost": [0, 0]}
-    with pytest.raises(pl.InvalidValue, match="a log must have rows enough for a round of thompson, got 2"):
+    with pytest.raises(pl.InvalidValue, match="a log must have rows enough for a round of index, got 2"):
         pl.replay(log, budget=1.0)
 
 

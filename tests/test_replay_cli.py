@@ -87,7 +87,7 @@ def test_replays_a_full_log(logs, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     (record,) = read(tmp_path / "replay.csv")
     columns = {"rewards": {"a": "ra", "b": "rb"}, "costs": {"a": "ca", "b": "cb"}}
-    found = pl.replay(logs / "full.csv", budget=0.3, repeats=5, **columns)["thompson", 0.3]
+    found = pl.replay(logs / "full.csv", budget=0.3, repeats=5, **columns)["index", 0.3]
     assert float(record["rounds"]) == 200
     assert float(record["reward"]) == found.reward.value
 

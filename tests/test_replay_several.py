@@ -214,7 +214,7 @@ def test_an_arm_may_do_without_a_resource_but_not_all_of_them():
     log = in_two_units(900)
     found = pl.replay(log, **BOTH, max_cost=LARGEST, max_reward=PRIZE, repeats=3)
     assert found.arms["1"].cost["calls"] == Estimate(0.0, 0.0, 0.0)
-    assert found["thompson", (3.0, 0.4)].pulls["1"] > 50
+    assert found["index", (3.0, 0.4)].pulls["1"] > 50
     log["n"] = np.zeros(900)
     with pytest.raises(
         pl.InvalidValue, match="max_cost of 'calls' must be above 0 for at least one arm, got 0 for all"

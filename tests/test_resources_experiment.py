@@ -276,7 +276,7 @@ def test_smallest_headroom_of_any_resource(arena):
 
 
 def test_budgets_of_problems_by_name(arena):
-    shown = [row[3] for row in problem_table(arena.results, arena.limits[:, -1]).rows]
+    shown = [row[3] for row in problem_table(arena.results, arena.limits[:, -1], arena.capped).rows]
     assert shown == ["r1 {:.3f}, r2 {:.3f}".format(*problem.rates) for problem in arena.problems]
 
 

@@ -281,11 +281,11 @@ REFUSED = {
     "checkpoint at round 0": ({"checkpoints": [0]}, "checkpoint", "whole number from 1 to 100", "got 0"),
     "checkpoint after the end": ({"checkpoints": [101]}, "checkpoint", "whole number from 1 to 100", "got 101"),
     "checkpoint between rounds": ({"checkpoints": [1.5]}, "checkpoint", "whole number from 1 to 100", "got 1.5"),
-    "unknown policy": ({"policies": "sauk"}, "policy", "one of thompson, optimistic, suak", "got 'sauk'"),
+    "unknown policy": ({"policies": "sauk"}, "policy", "one of index, thompson, optimistic", "got 'sauk'"),
     "unknown policy in a list": (
         {"policies": ["suak", "sauk"]},
         "policy",
-        "one of thompson, optimistic, suak",
+        "one of index, thompson, optimistic",
         "got 'sauk'",
     ),
     "same label twice": ({"policies": ["suak", pl.SUAK()]}, "labels of policies", "must differ", "got 'suak' twice"),

@@ -100,8 +100,8 @@ FILES: dict[str, tuple[str, tuple[str, ...]]] = {
     "case of a family": (problem('family = "beta"\ncase = 4'), ("problem 1", "case of kind 'beta'", "got 4")),
     "impossible family": (problem('family = "beta"\nbudget = 0.94\ncase = 2'), ("problem 1", "none in 20,000 draws")),
     # Unknown names.
-    "unknown policy": ('policies = ["sauk"]\n' + PAPER, ("policy 1", "must be one of thompson", "got 'sauk'")),
-    "unknown policy in a table": (policy('name = "sauk"'), ("policy 1", "must be one of thompson", "got 'sauk'")),
+    "unknown policy": ('policies = ["sauk"]\n' + PAPER, ("policy 1", "must be one of index", "got 'sauk'")),
+    "unknown policy in a table": (policy('name = "sauk"'), ("policy 1", "must be one of index", "got 'sauk'")),
     "second policy unknown": ('policies = ["suak", "sauk"]\n' + PAPER, ("policy 2", "got 'sauk'")),
     "unknown family": (problem('family = "gamma"'), ("problem 1", "must be one of beta", "got 'gamma'")),
     "unknown paper": (problem('paper = "four-arms"'), ("problem 1", "paper must be one of", "got 'four-arms'")),

@@ -88,8 +88,8 @@ def replay(
     >>> log["calls"] = [1, 0] * 500
     >>> both = {"cost": {"money": "cost", "calls": "calls"}, "budget": {"money": 0.3, "calls": 0.25}}
     >>> res = replay(log, **both, repeats=20)
-    >>> list(res), list(res["thompson", {"money": 0.3, "calls": 0.25}].spent)
-    ([('thompson', (0.3, 0.25))], ['money', 'calls'])
+    >>> list(res), list(res["index", {"money": 0.3, "calls": 0.25}].spent)
+    ([('index', (0.3, 0.25))], ['money', 'calls'])
     """
     chosen = label_policies(policy)
     resources = resources_of(budget, cost, costs)

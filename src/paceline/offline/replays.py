@@ -129,10 +129,10 @@ def in_columns(name: str, value: Any) -> dict[str, float]:
 
 @dataclass(frozen=True, eq=False)
 class Replay(Mapping[Key, Replayed]):
-    """Replays by policy and budget: ``replay["thompson", 0.2].reward``.
+    """Replays by policy and budget: ``replay["index", 0.2].reward``.
 
     With several resources the budget of a key is the tuple of its rates, in the order of ``resources``; the mapping
-    that was given finds it, too: ``replay["thompson", {"money": 0.3, "calls": 0.5}]``.
+    that was given finds it, too: ``replay["index", {"money": 0.3, "calls": 0.5}]``.
 
     ``arms`` holds the estimated mean reward and cost of each arm, ``notes`` what in the log should make a reader wary.
 
@@ -140,7 +140,7 @@ class Replay(Mapping[Key, Replayed]):
     >>> log = {"arm": ["a", "b"] * 300, "reward": [1, 0, 0, 1, 1, 1] * 100, "cost": [0.2, 0.9] * 300}
     >>> res = replay(log, budget=[0.2, 0.5], repeats=20)
     >>> list(res)
-    [('thompson', 0.2), ('thompson', 0.5)]
+    [('index', 0.2), ('index', 0.5)]
     >>> res.arm_table()
     arm  rows      reward per pull   cost per pull
     ---  ----  -------------------  --------------
