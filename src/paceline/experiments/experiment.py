@@ -13,6 +13,7 @@ from paceline.errors import InvalidValue, PacelineError
 from paceline.experiments.keys import at, refuse_unknown, text_in
 from paceline.experiments.policy_specs import PolicySpec, read_policies
 from paceline.experiments.problem_specs import ProblemSpec, read_problems
+from paceline.policies.code import code_digest
 from paceline.policies.policy import Policy
 from paceline.problems.problem import Problem
 from paceline.problems.toml import read_toml
@@ -123,7 +124,13 @@ class Experiment:
                 for field in self.problems
             ],
             "policies": [
-                {"label": label, "policy": repr(spec.policy), "swept": spec.swept, "words": spec.words}
+                {
+                    "label": label,
+                    "policy": repr(spec.policy),
+                    "swept": spec.swept,
+                    "words": spec.words,
+                    **code_of(spec.policy),
+                }
                 for label, spec in self.policies.items()
             ],
             "rounds": self.rounds.tolist(),
@@ -131,6 +138,12 @@ class Experiment:
             "seed": self.seed,
             "block": self.block,
         }
+
+
+def code_of(policy: Policy) -> dict[str, str]:
+    """The code of a policy of the user's own; `folder.py` sees to that of ours."""
+    found = code_digest(policy)
+    return {} if found is None else {"code": found}
 
 
 class Layout(NamedTuple):

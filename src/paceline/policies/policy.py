@@ -24,6 +24,7 @@ import numpy.typing as npt
 from paceline.errors import InvalidValue, UnknownParameter
 from paceline.kernels.budget import UNITS, split_rate
 from paceline.kernels.state import NO_RECORD, Decision, NoMemory, State, Storage, books_in, new_storage, state_in
+from paceline.objects import described_object
 from paceline.problems.problem import Problem
 from paceline.text_modules import rebuild
 
@@ -94,13 +95,16 @@ class Policy:
                 raise UnknownParameter(f"{cls.name} takes {takes}; got {name}={value!r}")
         return super().__new__(cls)
 
+    def __repr__(self) -> str:
+        return described_object(self)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         """A policy from a file is sent with the text of the file: whoever receives it may not have it."""
         text = getattr(sys.modules.get(type(self).__module__), "__source__", None)
         if text is None:
             return super().__reduce_ex__(protocol)
         file = sys.modules[type(self).__module__].__file__
-        return rebuild, (text, file, type(self).__qualname__, vars(self))
+        return rebuild, (text, file, type(self).__qualname__), self.__getstate__()
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
         """The numbers that the policy's functions get: a NamedTuple of its own."""

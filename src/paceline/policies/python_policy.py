@@ -54,9 +54,6 @@ class PythonPolicy(Policy):
         if "name" not in vars(cls):
             cls.name = cls.__name__
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
-
     def reset(self, setting: Setting) -> None:
         """Forget everything."""
 
