@@ -34,23 +34,29 @@ from paceline.worlds.python_world import PlayedWorld
 from paceline.worlds.world import World
 
 
-def calls_for(policy: Policy, resources: int, arms: int = 2) -> Calls:
+def calls_for(policy: Policy, resources: int) -> Calls:
     """Compiled, or loaded from the cache, before the first decision must be made in microseconds.
 
-    They may be called with the policy's numbers for so many arms; for others if the types of these numbers are the same
-    for any number of arms, as is usual.
+    They may be called with the policy's numbers for any number of arms, if the types of these numbers are the same for
+    all of them, as is usual.
     """
     if isinstance(policy, PythonPolicy):
         check_functions(policy)
-        return Calls(ask_in_python, tell_in_python)
-    setting = Setting(arms, (1.0,) * resources, rounds=1000)  # an example: what counts is the types
-    params, storage = policy.params(setting), policy.new_storage(setting, 0, 0)
-    costs, none = (0.5,) * resources, (0,) * resources
+        return IN_PYTHON
+    setting = Setting(2, (1.0,) * resources, rounds=1000)  # an example: what counts is the types
     with blamed(policy, setting):
-        calls = bound_calls(type(policy))
-        return Calls(
-            direct(calls.ask, params, storage), direct(calls.tell, params, storage, 0, 1, 0, 0.5, costs, none, none)
-        )
+        return calls_with(policy, policy.params(setting), policy.new_storage(setting, 0, 0))
+
+
+def calls_with(policy: Policy, params: Any, storage: Storage) -> Calls:
+    """The same for arguments of the types of these."""
+    if isinstance(policy, PythonPolicy):
+        return IN_PYTHON
+    resources = len(storage.resources)
+    costs, none, calls = (0.5,) * resources, (0,) * resources, bound_calls(type(policy))
+    return Calls(
+        direct(calls.ask, params, storage), direct(calls.tell, params, storage, 0, 1, 0, 0.5, costs, none, none)
+    )
 
 
 @cache
@@ -97,6 +103,9 @@ def tell_in_python(
         session.learn(storage, arm, reward, cost)
 
 
+IN_PYTHON = Calls(ask_in_python, tell_in_python)
+
+
 def replay_in_python(session: Session, storage: Storage, log: Log) -> None:
     """`replay` for a plain-Python policy. It is asked again, for what it draws and notes while choosing."""
     open_one, take_one, _ = carrier_for(len(storage.resources))
@@ -126,6 +135,7 @@ def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting) -> Pla
 
     With both compiled a round takes some ten nanoseconds, else a few microseconds and what the Python code takes.
     """
+    setting = setting.seen_by(policy)
     storage = policy.new_storage(setting, setting.seed, setting.stream)
     with blamed(policy, setting):
         params = policy.params(setting)
@@ -143,7 +153,7 @@ def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting) -> Pla
 
 def in_python(policy: Policy, params: Any, storage: Storage, world: World | PlayedWorld) -> Callable[[int], None]:
     """A loop over rounds in plain Python, for a policy or a world that is."""
-    ask_one, tell_one = calls_for(policy, len(storage.resources), storage.limits.shape[0])
+    ask_one, tell_one = calls_with(policy, params, storage)
     outcome_of = pulled(world, storage) if isinstance(world, World) else world.outcome
     books = books_in(storage)
     tally, pulls, largest = books.tally, books.pulls, [tuple(units) for units in books.largest.tolist()]

@@ -6,7 +6,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
-from paceline.errors import UnreadableFile
+from paceline.errors import UnreadableFile, in_one_line
 
 PREFIX = "paceline_policy_"  # of the names under which files are loaded
 
@@ -22,9 +22,11 @@ def load_text(text: str, file: str) -> ModuleType:
     sys.modules[name] = module
     try:
         exec(compile(text, file, "exec"), module.__dict__)
-    except Exception as error:
-        del sys.modules[name]
-        raise UnreadableFile(f"{file} must run, but: {type(error).__name__}: {error}") from error
+    except BaseException as error:
+        del sys.modules[name]  # half of it
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise UnreadableFile(f"{file} must run, but: {in_one_line(error)}") from error
     return module
 
 

@@ -69,7 +69,7 @@ class Experiment:
         experiment = cls(
             name=text_in(table, "name", name),
             problems=tuple(read_problems(table.get("problem"), folder)),
-            policies=read_policies(table.get("policies", []), table.get("policy", [])),
+            policies=read_policies(table.get("policies", []), table.get("policy", []), folder),
             rounds=points,
             trials=trials,
             seed=checks.seed(table.get("seed", 0)),
@@ -191,7 +191,7 @@ def check_policy(policy: Policy, problem: Problem, rounds: int) -> None:
     """Raise if a policy cannot play a problem."""
     setting = setting_of(problem, rounds)
     policy.check_resources(setting.resources)
-    policy.params(setting)
+    policy.params(setting.seen_by(policy))
 
 
 def check_file_of(experiment: Experiment, other: dict[str, Any], where: Path) -> None:

@@ -17,6 +17,7 @@ from paceline.problems.distributions import (
     Constant,
     Distribution,
     Scaled,
+    Unknown,
     extremes,
     from_dict,
     to_dict,
@@ -211,17 +212,17 @@ class Problem:
     @cached_property
     def reward_means(self) -> Floats:
         """mu, one entry per arm."""
-        return np.array([reward.mean for reward in self.rewards])
+        return read_only(np.array([reward.mean for reward in self.rewards]))
 
     @cached_property
     def consumption_means(self) -> Floats:
         """rho, a row per arm and a column per resource."""
-        return np.array([[cost.mean for cost in side] for side in self.consumptions]).T.copy()
+        return read_only(np.array([[cost.mean for cost in side] for side in self.consumptions]).T.copy())
 
     @cached_property
     def cost_means(self) -> Floats:
         """rho: one entry per arm with one resource, else a row per arm and a column per resource."""
-        return self.consumption_means[:, 0].copy() if len(self.resources) == 1 else self.consumption_means
+        return self.consumption_means[:, 0] if len(self.resources) == 1 else self.consumption_means
 
     @cached_property
     def optimum(self) -> Optimum:
@@ -368,7 +369,7 @@ def check_max_costs(
             raise InvalidValue(f"{thing} must have one entry per arm, got {len(entries)} for {len(side)} arms")
         for arm, (cost, most) in enumerate(zip(side, entries, strict=True)):
             checks.real(f"{thing}[{arm}]", most, 0, 1)
-            if (highest := extremes(cost)[1]) > most:
+            if not isinstance(cost, Unknown) and (highest := extremes(cost)[1]) > most:
                 raise InvalidValue(f"{thing}[{arm}] must cover every cost of its arm, {highest}, got {most}")
         found.append(tuple(map(float, entries)))
     return tuple(found)
@@ -391,6 +392,12 @@ def check_caps(
             raise InvalidValue(f"{thing} must hold the start stock, {stock:g}, got {cap:g}")
         caps.append(cap)
     return tuple(caps)
+
+
+def read_only(array: Floats) -> Floats:
+    """The same array; nobody may write to it."""
+    array.flags.writeable = False
+    return array
 
 
 def scaled_beta(mean: float, top: float, concentration: float) -> Distribution:

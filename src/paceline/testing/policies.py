@@ -82,14 +82,14 @@ def rules_broken(policy: Policy, problem: Problem) -> Iterator[str]:
         yield from live_rules(policy, problem, first)
 
 
-def setting_for(problem: Problem) -> Setting:
+def setting_for(policy: Policy, problem: Problem) -> Setting:
     """What the policy is told."""
-    return replace(setting_of(problem, ROUNDS), seed=SEED)
+    return replace(setting_of(problem, ROUNDS), seed=SEED).seen_by(policy)
 
 
 def play(policy: Policy, problem: Problem) -> Choices:
     """Its decisions, as the simulator plays it: those of a round are seen in what the books have changed by."""
-    game = prepare(policy, world_of(problem), setting_for(problem))
+    game = prepare(policy, world_of(problem), setting_for(policy, problem))
     books, before, choices = books_in(game.storage), np.zeros(problem.arms, np.int64), []
     for rounds in range(1, ROUNDS + 1):
         game.until(rounds)
@@ -104,9 +104,7 @@ def memory_rules(policy: Policy, problem: Problem) -> Iterator[str]:
     where = f"{type(policy).__name__}.new_memory"
     one = policy.new_memory(problem.arms, len(problem.resources))
     other = policy.new_memory(problem.arms, len(problem.resources))
-    if not isinstance(one, tuple) or not hasattr(one, "_fields") or not all(isinstance(a, np.ndarray) for a in one):
-        yield f"{where} must give a NamedTuple of arrays, got {type(one).__name__}"
-    elif any(np.shares_memory(a, b) for a, b in zip(one, other, strict=True) if a.size):
+    if any(np.shares_memory(a, b) for a, b in zip(one, other, strict=True) if a.size):
         yield f"{where} must give new arrays each time, got the same ones twice"
 
 
@@ -146,7 +144,7 @@ class PlainGame:
         self.where = described(type(policy), "choose")
         self.choices: Choices = []
         self.out_of_bounds: str | None = None
-        setting = setting_for(problem)
+        setting = setting_for(policy, problem)
         functions: dict[str, Any] = {
             "choose": self.watch,
             "learn": kernel(policy.learn),
