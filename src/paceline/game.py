@@ -6,7 +6,7 @@ two calls of compiled code that keep the books: a few microseconds a round, and 
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -78,11 +78,17 @@ def replayer_for(policy: type[Policy]) -> Callable[..., None]:
 
 
 def ask_in_python(session: Session, storage: Storage) -> Decision:
-    """`ask` for a plain-Python policy."""
+    """`ask` for a plain-Python policy. A round with a choice that it must not make is sat out, as by a compiled one."""
     open_one, take_one, _ = carrier_for(len(storage.resources))
     if not open_one(storage):
         return take_one(CARRIED, storage, SKIP, GUARD)
-    return take_one(CARRIED, storage, session.choose(storage), CHOSEN)
+    try:
+        arm = session.choose(storage)
+    except InvalidPolicy as mistake:
+        session.mistake = mistake
+        storage.tally["fault"] = BAD_ARM
+        return take_one(CARRIED, storage, SKIP, GUARD)
+    return take_one(CARRIED, storage, arm, CHOSEN)
 
 
 def tell_in_python(
@@ -118,7 +124,8 @@ def replay_in_python(session: Session, storage: Storage, log: Log) -> None:
             )
         else:
             if open_one(storage):
-                session.choose(storage)
+                with suppress(InvalidPolicy):  # the round was sat out
+                    session.choose(storage)
             take_one(CARRIED, storage, arm, reason)
 
 
@@ -128,6 +135,7 @@ class Played(NamedTuple):
     params: Any
     storage: Storage
     until: Callable[[int], None]  # play on until so many rounds are settled
+    is_in_python: bool  # the policy, or the world, or both
 
 
 def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting) -> Played:
@@ -140,7 +148,7 @@ def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting) -> Pla
     with blamed(policy, setting):
         params = policy.params(setting)
         if isinstance(policy, PythonPolicy) or isinstance(world, PlayedWorld):
-            return Played(params, storage, in_python(policy, params, storage, world))
+            return Played(params, storage, in_python(policy, params, storage, world), True)
         loop, data = simulator_for(type(policy), type(world)), world.data
         loop(params, storage, data, 0)  # compiles
 
@@ -148,7 +156,7 @@ def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting) -> Pla
         loop(params, storage, data, rounds)
         check_choice(policy, storage)
 
-    return Played(params, storage, until)
+    return Played(params, storage, until, False)
 
 
 def in_python(policy: Policy, params: Any, storage: Storage, world: World | PlayedWorld) -> Callable[[int], None]:
@@ -162,7 +170,7 @@ def in_python(policy: Policy, params: Any, storage: Storage, world: World | Play
         while tally.t < rounds:
             decision = ask_one(params, storage)
             if decision.reason == GUARD:
-                check_choice(policy, storage)
+                check_choice(policy, storage, params)
             arm = decision.arm
             if 0 <= arm < pulls.size:
                 reward, cost = outcome_of(int(tally.t), arm, int(pulls[arm]))
@@ -185,12 +193,16 @@ def pulled(world: World, storage: Storage) -> Callable[[int, int, int], tuple[fl
     return outcome_of
 
 
-def check_choice(policy: Policy, storage: Storage) -> None:
-    """Raise if the policy made a choice that it must not make."""
+def check_choice(policy: Policy, storage: Storage, params: Any = None) -> None:
+    """Raise if the policy made a choice that it must not make; of one in Python its params know which."""
     tally = storage.tally[0]
     if tally.fault == NO_FAULT:
         return
+    if isinstance(params, Session) and params.mistake is not None:
+        raise params.mistake
     where = described(type(policy), "choose")
+    if isinstance(policy, PythonPolicy):
+        raise InvalidPolicy(f"{where} must give an arm from 0 to {storage.limits.shape[0] - 1}, or None, got neither")
     arms, last = storage.limits.shape[0], len(policy.reasons) - 1
     rule = f"an arm from -1 (skip) to {arms} (null arm)" if tally.fault == BAD_ARM else f"a reason from 1 to {last}"
     raise InvalidPolicy(f"{where} must choose {rule}, got {tally.faulty}")
@@ -202,5 +214,5 @@ def blamed(policy: Policy, setting: Setting) -> Iterator[None]:
     check_functions(policy)
     try:
         yield
-    except CompilerError as error:
+    except (CompilerError, TypeError) as error:  # numba has the latter for arguments of a tuple that are missing
         raise blame(policy, setting, error) from None

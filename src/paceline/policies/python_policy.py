@@ -75,6 +75,7 @@ class Session:
     def __init__(self, policy: PythonPolicy, setting: Setting) -> None:
         self.policy = copied(policy, InvalidPolicy)
         self.arms = setting.arms
+        self.mistake: InvalidPolicy | None = None  # the last choice that was none
         self.policy.reset(setting)
         self._storage: Storage | None = None
         self._state: State | None = None
