@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from paceline.engine import Calls, Log, bound_calls, puller_for, simulator_for
+from paceline.engine import Calls, Log, puller_for, simulator_for
+from paceline.game import calls_with
 from paceline.kernels.budget import Books, units_for
-from paceline.kernels.jit import direct, plain
+from paceline.kernels.jit import plain
 from paceline.kernels.state import SKIP, Decision, State, Storage, books_in, state_in
 from paceline.policies import make_policy
 from paceline.policies.policy import Policy, Setting
@@ -73,13 +74,8 @@ class Game:
 
     @cached_property
     def calls(self) -> Calls:
-        """As `game.calls_for`, but with the parameters of this game: live, some policies cannot be had without them."""
-        calls = bound_calls(type(self.policy))
-        costs, none = (0.5,) * self.setting.resources, (0,) * self.setting.resources
-        return Calls(
-            direct(calls.ask, self.params, self.storage),
-            direct(calls.tell, self.params, self.storage, 0, 1, 0, 0.5, costs, none, none),
-        )
+        """As a live bandit has them, but with the parameters of this game: some policies cannot be had without them."""
+        return calls_with(self.policy, self.params, self.storage)
 
     def ask(self) -> Decision:
         """One decision."""

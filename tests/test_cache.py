@@ -200,6 +200,52 @@ def test_an_edit_of_a_policy_of_the_user_is_noticed(users_site, cache, file, lin
     assert pulls(after)[1] > 0
 
 
+# How a policy may come by a number in another file: what it imports, and what it chooses.
+WAYS = {
+    "a function of a module": ("import my_helper", "my_helper.pick(params)"),
+    "a constant": ("from my_helper import ARM", "ARM"),
+    "a constant of a module that has it from another": ("import my_between", "my_between.ARM"),
+    "a function in a comprehension": ("from my_helper import pick", "max([pick(params) for _ in range(2)])"),
+    "a function inside a function": ("from my_helper import pick", "(lambda: pick(params))()"),
+}
+HELPER_WITH_A_CONSTANT = """
+import numba
+
+ARM = 0
+
+
+@numba.njit
+def pick(params):
+    return params.favourite + ARM
+"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_edit_of_a_file_is_noticed_however_it_is_used(site, cache, way):
+    imported, chosen = WAYS[way]
+    policy = MY_POLICY.replace("from my_helper import pick", imported).replace("pick(params) + 0", chosen)
+    texts = {"policy": policy, "between": "from my_helper import ARM\n", "helper": HELPER_WITH_A_CONSTANT}
+    for name, text in texts.items():
+        (site / f"my_{name}.py").write_text(text, encoding="utf-8")
+    before = play_trials(site, cache, MINE)
+    edit(site / "my_helper.py", "ARM = 0", "ARM = 1")
+    after = play_trials(site, cache, MINE)
+    assert pulls(before)[0] > pulls(before)[1] == 0
+    assert pulls(after)[1] > pulls(after)[0] == 0
+
+
+def test_an_edit_of_the_reasons_is_noticed_when_the_functions_are_in_another_file(users_site, cache):
+    """The number of reasons is in the machine code; a decision with a reason that there is not ends the game."""
+    choice = "def choose(params, state):\n    return Decision(0, 2, 0)\n"
+    text = f"from paceline.kernels.state import Decision\n\n\n{choice}"
+    (users_site / "my_helper.py").write_text(text, encoding="utf-8")
+    with_two = MY_POLICY.replace("import pick", "import choose as chosen").replace("(choose)", "(chosen)")
+    (users_site / "my_policy.py").write_text(with_two, encoding="utf-8")
+    assert pulls(play_trials(users_site, cache, MINE)) == [0, 0]
+    edit(users_site / "my_policy.py", '"my favourite")', '"my favourite", "another")')
+    assert pulls(play_trials(users_site, cache, MINE))[0] > 0
+
+
 # Worlds of a user's own.
 
 MY_WORLDS = """

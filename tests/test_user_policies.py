@@ -621,6 +621,55 @@ def test_folder_of_another_policy_is_refused(change, tmp_path, monkeypatch):
         pl.run_experiment(pl.Experiment.read(file), tmp_path / "out")
 
 
+@pytest.mark.parametrize("kind", ["Sweep", "Clock"])
+@pytest.mark.parametrize("name", ["leaning.py", "leaning"])
+def test_folder_is_refused_when_a_file_that_the_policy_imports_has_changed(kind, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    Path("leaning.py").write_text(f"import leaned_on\n{TEXT}", encoding="utf-8")
+    Path("leaned_on.py").write_text("from leaned_on_too import STEP\n", encoding="utf-8")
+    Path("leaned_on_too.py").write_text("STEP = 1\n", encoding="utf-8")
+    file = write_experiment(tmp_path, [f"{name}:{kind}"])
+    folder = tmp_path / "out"
+    first = parquet(pl.run_experiment(pl.Experiment.read(file), folder))
+    assert parquet(pl.run_experiment(pl.Experiment.read(file), folder)) == first
+    Path("leaned_on_too.py").write_text("STEP = 2\n", encoding="utf-8")
+    with pytest.raises(pl.PacelineError, match=r"must hold results of this experiment; .* differ in policies$"):
+        pl.run_experiment(pl.Experiment.read(file), folder)
+    for module in ("leaning", "leaned_on", "leaned_on_too"):
+        sys.modules.pop(module, None)
+
+
+IN_A_NEW_PROCESS = """
+import sys, paceline as pl
+study = pl.run_experiment(pl.Experiment.read(sys.argv[1]), sys.argv[2])
+print(study.manifest["experiment"]["policies"][0]["policy"])
+"""
+
+
+@pytest.mark.slow
+def test_folder_is_known_again_by_a_new_process(tmp_path, monkeypatch):
+    """Nothing in its manifest may depend on addresses or on the order of a set."""
+    monkeypatch.chdir(tmp_path)
+    text = TEXT.replace("self.model = Model()", 'self.model, self.words, self.rule = Model(), {"a", "b", "c"}, choose')
+    Path("mine.py").write_text(text, encoding="utf-8")
+    file = write_experiment(tmp_path, ["mine.py:Modelled"])
+    told = {elsewhere.run(IN_A_NEW_PROCESS, file, tmp_path / "out", PYTHONHASHSEED=str(seed))[0] for seed in (1, 2)}
+    assert told == {"Modelled(stay=1, lot=0.1, model=Model(gain=1.0), words={'a', 'b', 'c'}, rule=choose)"}
+
+
+def test_parameters_of_a_policy_are_seen(at_home, tmp_path):
+    assert repr(make_policy(f"{FILE}:Sweep", stay=3)) == "Sweep(stay=3, lot=0.1)"
+    assert repr(make_policy(f"{FILE}:Clock", stay=3)) == "Clock(stay=3)"
+    assert repr(make_policy(f"{FILE}:Modelled")) == "Modelled(stay=1, lot=0.1, model=Model(gain=1.0))"
+    study = pl.run_experiment(
+        pl.Experiment.read(write_experiment(tmp_path, [], policy_table(f"{FILE}:Sweep", "mine", stay=4))),
+        tmp_path / "out",
+    )
+    assert cli.main(["report", str(study.path)]) == 0
+    assert "Sweep(stay=4, lot=0.1)" in (study.path / "report.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMES, *COMPILED_NAMES])
 def test_compare_on_the_command_line_takes_names(name, at_home, tmp_path, capsys):

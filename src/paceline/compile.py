@@ -52,7 +52,7 @@ class Example(NamedTuple):
     @property
     def start(self) -> tuple[Any, ...]:
         """The first arguments of every function."""
-        return self.policy.params(self.setting), self.policy.new_storage(self.setting, 0, 0)
+        return self.policy.params(self.setting.seen_by(self.policy)), self.policy.new_storage(self.setting, 0, 0)
 
     def on(self, world: World) -> Loop:
         """What plays on such a world."""

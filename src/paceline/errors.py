@@ -5,6 +5,15 @@ class PacelineError(Exception):
     """Base of every error that paceline raises on purpose."""
 
 
+def in_one_line(error: BaseException) -> str:
+    r"""The kind of an error of somebody else's and its text.
+
+    >>> in_one_line(ValueError("two\nlines"))
+    'ValueError: two lines'
+    """
+    return " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+
+
 class InvalidValue(PacelineError, ValueError):
     """A value breaks a stated rule, such as a budget outside (0, 1]."""
 

@@ -6,7 +6,7 @@ two calls of compiled code that keep the books: a few microseconds a round, and 
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -34,23 +34,29 @@ from paceline.worlds.python_world import PlayedWorld
 from paceline.worlds.world import World
 
 
-def calls_for(policy: Policy, resources: int, arms: int = 2) -> Calls:
+def calls_for(policy: Policy, resources: int) -> Calls:
     """Compiled, or loaded from the cache, before the first decision must be made in microseconds.
 
-    They may be called with the policy's numbers for so many arms; for others if the types of these numbers are the same
-    for any number of arms, as is usual.
+    They may be called with the policy's numbers for any number of arms, if the types of these numbers are the same for
+    all of them, as is usual.
     """
     if isinstance(policy, PythonPolicy):
         check_functions(policy)
-        return Calls(ask_in_python, tell_in_python)
-    setting = Setting(arms, (1.0,) * resources, rounds=1000)  # an example: what counts is the types
-    params, storage = policy.params(setting), policy.new_storage(setting, 0, 0)
-    costs, none = (0.5,) * resources, (0,) * resources
+        return IN_PYTHON
+    setting = Setting(2, (1.0,) * resources, rounds=1000)  # an example: what counts is the types
     with blamed(policy, setting):
-        calls = bound_calls(type(policy))
-        return Calls(
-            direct(calls.ask, params, storage), direct(calls.tell, params, storage, 0, 1, 0, 0.5, costs, none, none)
-        )
+        return calls_with(policy, policy.params(setting), policy.new_storage(setting, 0, 0))
+
+
+def calls_with(policy: Policy, params: Any, storage: Storage) -> Calls:
+    """The same for arguments of the types of these."""
+    if isinstance(policy, PythonPolicy):
+        return IN_PYTHON
+    resources = len(storage.resources)
+    costs, none, calls = (0.5,) * resources, (0,) * resources, bound_calls(type(policy))
+    return Calls(
+        direct(calls.ask, params, storage), direct(calls.tell, params, storage, 0, 1, 0, 0.5, costs, none, none)
+    )
 
 
 @cache
@@ -72,11 +78,17 @@ def replayer_for(policy: type[Policy]) -> Callable[..., None]:
 
 
 def ask_in_python(session: Session, storage: Storage) -> Decision:
-    """`ask` for a plain-Python policy."""
+    """`ask` for a plain-Python policy. A round with a choice that it must not make is sat out, as by a compiled one."""
     open_one, take_one, _ = carrier_for(len(storage.resources))
     if not open_one(storage):
         return take_one(CARRIED, storage, SKIP, GUARD)
-    return take_one(CARRIED, storage, session.choose(storage), CHOSEN)
+    try:
+        arm = session.choose(storage)
+    except InvalidPolicy as mistake:
+        session.mistake = mistake
+        storage.tally["fault"] = BAD_ARM
+        return take_one(CARRIED, storage, SKIP, GUARD)
+    return take_one(CARRIED, storage, arm, CHOSEN)
 
 
 def tell_in_python(
@@ -97,6 +109,9 @@ def tell_in_python(
         session.learn(storage, arm, reward, cost)
 
 
+IN_PYTHON = Calls(ask_in_python, tell_in_python)
+
+
 def replay_in_python(session: Session, storage: Storage, log: Log) -> None:
     """`replay` for a plain-Python policy. It is asked again, for what it draws and notes while choosing."""
     open_one, take_one, _ = carrier_for(len(storage.resources))
@@ -109,7 +124,8 @@ def replay_in_python(session: Session, storage: Storage, log: Log) -> None:
             )
         else:
             if open_one(storage):
-                session.choose(storage)
+                with suppress(InvalidPolicy):  # the round was sat out
+                    session.choose(storage)
             take_one(CARRIED, storage, arm, reason)
 
 
@@ -119,6 +135,7 @@ class Played(NamedTuple):
     params: Any
     storage: Storage
     until: Callable[[int], None]  # play on until so many rounds are settled
+    is_in_python: bool  # the policy, or the world, or both
 
 
 def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting) -> Played:
@@ -126,11 +143,12 @@ def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting) -> Pla
 
     With both compiled a round takes some ten nanoseconds, else a few microseconds and what the Python code takes.
     """
+    setting = setting.seen_by(policy)
     storage = policy.new_storage(setting, setting.seed, setting.stream)
     with blamed(policy, setting):
         params = policy.params(setting)
         if isinstance(policy, PythonPolicy) or isinstance(world, PlayedWorld):
-            return Played(params, storage, in_python(policy, params, storage, world))
+            return Played(params, storage, in_python(policy, params, storage, world), True)
         loop, data = simulator_for(type(policy), type(world)), world.data
         loop(params, storage, data, 0)  # compiles
 
@@ -138,12 +156,12 @@ def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting) -> Pla
         loop(params, storage, data, rounds)
         check_choice(policy, storage)
 
-    return Played(params, storage, until)
+    return Played(params, storage, until, False)
 
 
 def in_python(policy: Policy, params: Any, storage: Storage, world: World | PlayedWorld) -> Callable[[int], None]:
     """A loop over rounds in plain Python, for a policy or a world that is."""
-    ask_one, tell_one = calls_for(policy, len(storage.resources), storage.limits.shape[0])
+    ask_one, tell_one = calls_with(policy, params, storage)
     outcome_of = pulled(world, storage) if isinstance(world, World) else world.outcome
     books = books_in(storage)
     tally, pulls, largest = books.tally, books.pulls, [tuple(units) for units in books.largest.tolist()]
@@ -152,7 +170,7 @@ def in_python(policy: Policy, params: Any, storage: Storage, world: World | Play
         while tally.t < rounds:
             decision = ask_one(params, storage)
             if decision.reason == GUARD:
-                check_choice(policy, storage)
+                check_choice(policy, storage, params)
             arm = decision.arm
             if 0 <= arm < pulls.size:
                 reward, cost = outcome_of(int(tally.t), arm, int(pulls[arm]))
@@ -175,12 +193,16 @@ def pulled(world: World, storage: Storage) -> Callable[[int, int, int], tuple[fl
     return outcome_of
 
 
-def check_choice(policy: Policy, storage: Storage) -> None:
-    """Raise if the policy made a choice that it must not make."""
+def check_choice(policy: Policy, storage: Storage, params: Any = None) -> None:
+    """Raise if the policy made a choice that it must not make; of one in Python its params know which."""
     tally = storage.tally[0]
     if tally.fault == NO_FAULT:
         return
+    if isinstance(params, Session) and params.mistake is not None:
+        raise params.mistake
     where = described(type(policy), "choose")
+    if isinstance(policy, PythonPolicy):
+        raise InvalidPolicy(f"{where} must give an arm from 0 to {storage.limits.shape[0] - 1}, or None, got neither")
     arms, last = storage.limits.shape[0], len(policy.reasons) - 1
     rule = f"an arm from -1 (skip) to {arms} (null arm)" if tally.fault == BAD_ARM else f"a reason from 1 to {last}"
     raise InvalidPolicy(f"{where} must choose {rule}, got {tally.faulty}")
@@ -192,5 +214,5 @@ def blamed(policy: Policy, setting: Setting) -> Iterator[None]:
     check_functions(policy)
     try:
         yield
-    except CompilerError as error:
+    except (CompilerError, TypeError) as error:  # numba has the latter for arguments of a tuple that are missing
         raise blame(policy, setting, error) from None

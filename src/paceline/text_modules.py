@@ -2,10 +2,11 @@
 
 import sys
 from hashlib import sha256
+from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
-from paceline.errors import UnreadableFile
+from paceline.errors import UnreadableFile, in_one_line
 
 PREFIX = "paceline_policy_"  # of the names under which files are loaded
 
@@ -21,15 +22,14 @@ def load_text(text: str, file: str) -> ModuleType:
     sys.modules[name] = module
     try:
         exec(compile(text, file, "exec"), module.__dict__)
-    except Exception as error:
-        del sys.modules[name]
-        raise UnreadableFile(f"{file} must run, but: {type(error).__name__}: {error}") from error
+    except BaseException as error:
+        del sys.modules[name]  # half of it
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise UnreadableFile(f"{file} must run, but: {in_one_line(error)}") from error
     return module
 
 
-def rebuild(text: str, file: str, name: str, contents: dict[str, Any]) -> Any:
-    """A policy from a file, in another process."""
-    found = getattr(load_text(text, file), name)
-    policy = object.__new__(found)
-    vars(policy).update(contents)
-    return policy
+def rebuild(text: str, file: str, name: str) -> Any:
+    """An empty object of a class from a file, in another process; what it keeps may be of other classes of the file."""
+    return object.__new__(attrgetter(name)(load_text(text, file)))

@@ -11,7 +11,17 @@ if TYPE_CHECKING:
 
 KINDS = ("beta", "bernoulli", "mixed")
 ROUNDS = 50_000
-POLICIES = ("index", "thompson", "optimistic", "epsilon-greedy", "greedy", "suak", "one-phase", "ucb-simplex", "uniform")
+POLICIES = (
+    "index",
+    "thompson",
+    "optimistic",
+    "epsilon-greedy",
+    "greedy",
+    "suak",
+    "one-phase",
+    "ucb-simplex",
+    "uniform",
+)
 
 SUMMARY = "compare policies on families of random problems"
 DESCRIPTION = """\

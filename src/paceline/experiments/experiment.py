@@ -13,6 +13,7 @@ from paceline.errors import InvalidValue, PacelineError
 from paceline.experiments.keys import at, refuse_unknown, text_in
 from paceline.experiments.policy_specs import PolicySpec, read_policies
 from paceline.experiments.problem_specs import ProblemSpec, read_problems
+from paceline.policies.code import code_digest
 from paceline.policies.policy import Policy
 from paceline.problems.problem import Problem
 from paceline.problems.toml import read_toml
@@ -68,7 +69,7 @@ class Experiment:
         experiment = cls(
             name=text_in(table, "name", name),
             problems=tuple(read_problems(table.get("problem"), folder)),
-            policies=read_policies(table.get("policies", []), table.get("policy", [])),
+            policies=read_policies(table.get("policies", []), table.get("policy", []), folder),
             rounds=points,
             trials=trials,
             seed=checks.seed(table.get("seed", 0)),
@@ -123,7 +124,13 @@ class Experiment:
                 for field in self.problems
             ],
             "policies": [
-                {"label": label, "policy": repr(spec.policy), "swept": spec.swept, "words": spec.words}
+                {
+                    "label": label,
+                    "policy": repr(spec.policy),
+                    "swept": spec.swept,
+                    "words": spec.words,
+                    **code_of(spec.policy),
+                }
                 for label, spec in self.policies.items()
             ],
             "rounds": self.rounds.tolist(),
@@ -131,6 +138,12 @@ class Experiment:
             "seed": self.seed,
             "block": self.block,
         }
+
+
+def code_of(policy: Policy) -> dict[str, str]:
+    """The code of a policy of the user's own; `folder.py` sees to that of ours."""
+    found = code_digest(policy)
+    return {} if found is None else {"code": found}
 
 
 class Layout(NamedTuple):
@@ -178,7 +191,7 @@ def check_policy(policy: Policy, problem: Problem, rounds: int) -> None:
     """Raise if a policy cannot play a problem."""
     setting = setting_of(problem, rounds)
     policy.check_resources(setting.resources)
-    policy.params(setting)
+    policy.params(setting.seen_by(policy))
 
 
 def check_file_of(experiment: Experiment, other: dict[str, Any], where: Path) -> None:

@@ -24,6 +24,8 @@ from llvmlite import ir
 from numba.extending import intrinsic
 
 from paceline.kernels.stale import FILES_DIGITS, PACKAGE_DIGITS, POLICY_DIGITS
+from paceline.objects import in_words
+from paceline.sources import own_sources
 
 try:
     from paceline.kernels import inner
@@ -116,8 +118,8 @@ def bind(template: Function, name: str, counted: bool, **functions: Callable[...
     written the loop is compiled anew in each process.
     """
     bound = plain(graft(template, counted, **functions))
-    files = outside_sources(functions.values())
-    digits = package_digest() + digest_of(POLICY_DIGITS, name) + digest_of(FILES_DIGITS, *files)
+    sources = outside_sources(functions.values())
+    digits = package_digest() + digest_of(POLICY_DIGITS, name) + digest_of(FILES_DIGITS, f"{counted}", *sources)
     bound.__qualname__ = f"{template.__name__}_{digits}"
     if not is_on():
         return cast(Function, wrapping_integers(bound))
@@ -200,23 +202,32 @@ def without_details(text: str) -> str:
 
 
 def outside_sources(functions: Iterable[Callable[..., Any]]) -> set[str]:
-    """The files outside this package that the functions come from, and those of all functions that they call."""
+    """What stands for the code outside this package that functions are made of.
+
+    That is the code and the values of each of them and of the functions that they call, and every file of the user's
+    that their modules import: any of it may end as a constant in machine code.
+    """
     waiting, seen, texts = [plain(function) for function in functions], set[Any](), set[str]()
+    modules = set[str]()
     while waiting:
         function = waiting.pop()
-        if function in seen or function.__module__.partition(".")[0] == PACKAGE.name:
+        if not isinstance(function, types.FunctionType) or function in seen:
             continue
         seen.add(function)
-        texts.add(source(function) + fingerprint(function))
-        called = (plain(function.__globals__.get(name)) for name in function.__code__.co_names)
-        waiting += [other for other in called if isinstance(other, types.FunctionType)]
-    return texts
+        used = {str(place): plain(cell.cell_contents) for place, cell in enumerate(function.__closure__ or ())}
+        if function.__module__.partition(".")[0] != PACKAGE.name:
+            modules.add(function.__module__)
+            texts.add(source(function) + code_text(function.__code__))
+            used |= {name: plain(function.__globals__.get(name)) for name in names_in(function.__code__)}
+        texts |= {f"{name}={in_words(value)}" for name, value in used.items() if value is not None}
+        waiting += used.values()
+    return texts | own_sources(modules)
 
 
-def fingerprint(function: Any) -> str:
-    """What sets a function apart from others in its file: its code, and the values that it closes over."""
-    held = [cell.cell_contents for cell in function.__closure__ or ()]
-    return code_text(function.__code__) + repr([plain(value) for value in held])
+def names_in(code: types.CodeType) -> set[str]:
+    """The names that a piece of code uses, those in comprehensions and inner functions among them."""
+    inner = [names_in(value) for value in code.co_consts if isinstance(value, types.CodeType)]
+    return set(code.co_names).union(*inner)
 
 
 def code_text(code: types.CodeType) -> str:

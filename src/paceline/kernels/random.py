@@ -18,6 +18,7 @@ Word = Any  # an unsigned 64-bit integer: np.uint64 in Python, uint64 in machine
 # What a block is for. Outcomes and decisions never share a block, so a policy's own draws cannot shift the world's.
 OUTCOME = np.uint64(0)
 DECISION = np.uint64(1)
+GENERATOR = np.uint64(2)  # draws of a plain-Python policy, one after the other
 
 FIRST_MULTIPLIER = np.uint64(0xD2E7470EE14C6C93)
 SECOND_MULTIPLIER = np.uint64(0xCA5A826395121157)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from paceline.errors import InvalidValue, UnknownName, UnknownParameter
+from paceline.errors import InvalidPolicy, InvalidValue, PacelineError, UnknownName, UnknownParameter, in_one_line
 from paceline.kernels.state import SKIP, Decision, State
 from paceline.policies.epsilon_greedy import EpsilonGreedyPacer
 from paceline.policies.greedy import GreedyPacer
@@ -62,8 +62,12 @@ def make_policy(name: str, /, **parameters: object) -> Policy:
     found = load_policy_class(name)
     try:
         return found(**parameters)
+    except PacelineError:
+        raise
     except TypeError as error:  # of a class that is no dataclass
         raise UnknownParameter(f"{name} cannot be made with {parameters!r}: {error}") from None
+    except Exception as error:
+        raise InvalidPolicy(f"{name} cannot be made with {parameters!r}: {in_one_line(error)}") from error
 
 
 PolicyLike = str | Policy

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from paceline.errors import InvalidValue, UnknownName, UnreadableFile
+from paceline.errors import InvalidValue, UnknownName, UnreadableFile, in_one_line
 from paceline.policies.policy import Policy
+from paceline.text import read_text
 from paceline.text_modules import load_text
 
 
@@ -18,6 +19,8 @@ def load_policy_class(name: str) -> type[Policy]:
     other processes and machines need not have it.
     """
     where, _, wanted = name.rpartition(":")
+    if not where:
+        raise InvalidValue(f"policy must be named as module:Class or file.py:Class, got {name!r}")
     module = load_file(Path(where)) if where.endswith(".py") else load_module(where)
     found = getattr(module, wanted, None)
     if not isinstance(found, type) or not issubclass(found, Policy):
@@ -33,17 +36,13 @@ def load_module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name is not None and name.startswith(error.name):
+        if f"{name}.".startswith(f"{error.name}."):  # it, or the package that it is in
             raise UnknownName(f"policy must be in a module that can be imported, got {name!r}") from None
-        raise UnreadableFile(f"{name} must be importable, but: {error}") from error
-    except Exception as error:
-        raise UnreadableFile(f"{name} must be importable, but: {type(error).__name__}: {error}") from error
+        raise UnreadableFile(f"{name} must be importable, but: {in_one_line(error)}") from error
+    except (Exception, SystemExit) as error:
+        raise UnreadableFile(f"{name} must be importable, but: {in_one_line(error)}") from error
 
 
 def load_file(path: Path) -> ModuleType:
     """The module in a file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UnreadableFile(f"{path} must be a readable file, but: {error.strerror}") from error
-    return load_text(text, str(path.resolve()))
+    return load_text(read_text(path), str(path.resolve()))

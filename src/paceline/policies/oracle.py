@@ -98,7 +98,7 @@ class Oracle(Policy):
     """
 
     name = "oracle"
-    allocates, tag_is_arm = False, True
+    allocates, tag_is_arm, told_truth = False, True, True
     reasons = REASONS
     choose = staticmethod(choose)
     commit = staticmethod(commit_base)
@@ -106,9 +106,9 @@ class Oracle(Policy):
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
         problem = setting.problem
-        if problem is None:
-            raise InvalidValue("oracle must be given the true problem; it cannot run live, got none")
-        costs = np.ascontiguousarray(problem.consumption_means.T)
+        if problem is None or np.isnan(problem.reward_means).any():
+            raise InvalidValue("oracle must be given the true problem (without, as live, it cannot run), got none")
+        costs = np.array(problem.consumption_means.T, order="C")
         variances = np.array([[cost.variance for cost in side] for side in problem.consumptions]).T.copy()
         best = problem.optimum_over(setting.rounds or 1)
         expensive, cheap = best.base[0], best.base[-1]
@@ -118,7 +118,7 @@ class Oracle(Policy):
             cost, rate = problem.consumptions[0][cheap], problem.rates[0]
             reserve = max(largest[expensive] + largest[cheap] - rate, largest[expensive])
             buffer = cost.variance / (2.0 * (rate - cost.mean)) if rate > cost.mean else 0.0
-        return Params(expensive, cheap, reserve, buffer, problem.reward_means, costs, variances)
+        return Params(expensive, cheap, reserve, buffer, problem.reward_means.copy(), costs, variances)
 
     def new_memory(self, arms: int, resources: int) -> BaseMemory:
         return no_base(arms, resources)

@@ -15,15 +15,17 @@ told at once, with a reward and costs of 0. ``cost`` has one entry per resource.
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from paceline.errors import InvalidValue, UnknownParameter
+from paceline.errors import InvalidPolicy, InvalidValue, UnknownParameter
 from paceline.kernels.budget import UNITS, split_rate
+from paceline.kernels.random import GENERATOR
 from paceline.kernels.state import NO_RECORD, Decision, NoMemory, State, Storage, books_in, new_storage, state_in
+from paceline.objects import described_object, in_words
 from paceline.problems.problem import Problem
 from paceline.text_modules import rebuild
 
@@ -51,8 +53,16 @@ class Setting:
         return len(self.rates)
 
     def generator(self) -> np.random.Generator:
-        """A source of randomness for a plain-Python policy, the same for the same seed and stream."""
-        return np.random.Generator(np.random.Philox(key=[self.seed, self.stream]))
+        """A source of randomness for a plain-Python policy, the same for the same seed and stream.
+
+        Its words are those of blocks that nothing else is drawn from (see kernels/random.py).
+        """
+        key, counter = np.array([self.seed, self.stream], np.uint64), np.array([0, 0, GENERATOR, 0], np.uint64)
+        return np.random.Generator(np.random.Philox(counter=counter, key=key))
+
+    def seen_by(self, policy: "Policy") -> "Setting":
+        """What a policy is told: the truth only if it is an oracle."""
+        return self if policy.told_truth else replace(self, problem=None)
 
     @property
     def lows(self) -> tuple[float, ...]:
@@ -72,6 +82,7 @@ class Policy:
     ``resources``   1 if it can do with one resource only.
     ``tag_is_arm``  whether a tag is the number of an arm (or K, or SKIP): then it is shown by name, and follows the arm
                     when others come and go.
+    ``told_truth``  whether it is told the true problem: for an oracle, which no bandit can be.
     ``allocates``   whether its functions make new arrays, or call functions of NumPy that do. Without, a round is about
                     a third faster.
     """
@@ -81,12 +92,14 @@ class Policy:
     record: ClassVar[np.dtype[Any]] = NO_RECORD
     resources: ClassVar[int | None] = None
     tag_is_arm: ClassVar[bool] = False
+    told_truth: ClassVar[bool] = False
     allocates: ClassVar[bool] = True
     choose: ClassVar[Callable[..., Decision]]
     learn: ClassVar[Callable[..., None]]
     commit: ClassVar[Callable[..., None]]
 
     def __new__(cls, /, **parameters: object) -> "Policy":
+        check_declared(cls)
         known: list[str] = [field.name for field in fields(cls)] if is_dataclass(cls) else []
         for name, value in parameters.items():
             if name not in known:
@@ -94,13 +107,16 @@ class Policy:
                 raise UnknownParameter(f"{cls.name} takes {takes}; got {name}={value!r}")
         return super().__new__(cls)
 
+    def __repr__(self) -> str:
+        return described_object(self)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         """A policy from a file is sent with the text of the file: whoever receives it may not have it."""
         text = getattr(sys.modules.get(type(self).__module__), "__source__", None)
         if text is None:
             return super().__reduce_ex__(protocol)
         file = sys.modules[type(self).__module__].__file__
-        return rebuild, (text, file, type(self).__qualname__, vars(self))
+        return rebuild, (text, file, type(self).__qualname__), self.__getstate__()
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
         """The numbers that the policy's functions get: a NamedTuple of its own."""
@@ -123,7 +139,11 @@ class Policy:
         """Books and state before the first round."""
         count = setting.resources
         self.check_resources(count)
-        storage = new_storage(setting.arms, count, self.new_memory(setting.arms, count), self.record)
+        memory = self.new_memory(setting.arms, count)
+        if not hasattr(memory, "_fields") or not all(isinstance(part, np.ndarray) for part in memory):
+            where = f"{type(self).__name__}.new_memory"
+            raise InvalidPolicy(f"{where} must give a NamedTuple of arrays, got {in_words(memory)}")
+        storage = new_storage(setting.arms, count, memory, self.record)
         books, state = books_in(storage), state_in(storage)
         max_costs = np.ones((setting.arms, count)) if setting.max_costs is None else np.asarray(setting.max_costs)
         state.largest[:] = np.maximum(max_costs, 0.0)
@@ -144,6 +164,16 @@ class Policy:
         state.clock.seed, state.clock.stream = seed, stream
         books.tally.seed, books.tally.stream = seed, stream
         return storage
+
+
+def check_declared(policy: type[Policy]) -> None:
+    """Refuse a class whose name or number of resources cannot be right."""
+    name, resources = getattr(policy, "name", None), policy.resources
+    if not isinstance(name, str) or not name:
+        raise InvalidPolicy(f"{policy.__name__}.name must be a text that is not empty, got {name!r}")
+    if resources is not None and (not isinstance(resources, int) or resources < 1):
+        rule = "None or the number of resources that it can do with"
+        raise InvalidPolicy(f"{policy.__name__}.resources must be {rule}, got {resources!r}")
 
 
 def learn_nothing(params: Any, state: State, decision: Decision, reward: float, cost: Floats) -> None:

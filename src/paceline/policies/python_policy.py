@@ -1,7 +1,5 @@
 """Policies in plain Python, with any library inside."""
 
-import copy
-import pickle
 from collections.abc import Callable
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
@@ -11,7 +9,8 @@ import numpy.typing as npt
 
 from paceline.errors import InvalidPolicy
 from paceline.kernels.state import Decision, State, Storage, state_in
-from paceline.policies.policy import Policy, Setting, commit_nothing, learn_nothing
+from paceline.objects import copied, dumped, restore
+from paceline.policies.policy import Policy, Setting, check_declared, commit_nothing, learn_nothing
 
 CHOSEN = 1
 
@@ -48,14 +47,12 @@ class PythonPolicy(Policy):
     tag_is_arm = True
 
     def __new__(cls, /, *_: object, **__: object) -> "PythonPolicy":
+        check_declared(cls)
         return object.__new__(cls)
 
     def __init_subclass__(cls) -> None:
         if "name" not in vars(cls):
             cls.name = cls.__name__
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
 
     def reset(self, setting: Setting) -> None:
         """Forget everything."""
@@ -76,8 +73,9 @@ class Session:
     """One game of a plain-Python policy: what stands for the numbers of a compiled one."""
 
     def __init__(self, policy: PythonPolicy, setting: Setting) -> None:
-        self.policy = copy.deepcopy(policy)
+        self.policy = copied(policy, InvalidPolicy)
         self.arms = setting.arms
+        self.mistake: InvalidPolicy | None = None  # the last choice that was none
         self.policy.reset(setting)
         self._storage: Storage | None = None
         self._state: State | None = None
@@ -104,11 +102,11 @@ class Session:
 
     def dump(self) -> bytes:
         """Everything that the policy has learned."""
-        return pickle.dumps(vars(self.policy))
+        return dumped(self.policy, InvalidPolicy)
 
-    def restore(self, dumped: bytes) -> None:
+    def restore(self, content: bytes) -> None:
         """Go on from what `dump` gave."""
-        vars(self.policy).update(pickle.loads(dumped))
+        restore(self.policy, content)
 
 
 def described(policy: type, function: str) -> str:

@@ -115,7 +115,7 @@ def is_from_a_library(function: types.FunctionType) -> bool:
     )
 
 
-def blame(policy: Policy, setting: Setting, error: CompilerError) -> InvalidPolicy:
+def blame(policy: Policy, setting: Setting, error: CompilerError | TypeError) -> Exception:
     """What is wrong with a policy that does not compile: found by compiling its functions one by one."""
     example = Decision(0, 1, 0)
     params, state = policy.params(setting), state_in(policy.new_storage(setting, 0, 0))
@@ -129,12 +129,17 @@ def blame(policy: Policy, setting: Setting, error: CompilerError) -> InvalidPoli
         where = described(type(policy), name)
         try:
             answer = compiled_result(function, *arguments)
-        except CompilerError as found:
+        except (CompilerError, TypeError) as found:
             line, rule = where_it_failed(found, function)
             return InvalidPolicy(f"{type(policy).__name__}.{name} (line {line}) must compile, but: {rule}")
         if name == "choose" and answer != compiled_result(example_choice, 0):
             return InvalidPolicy(f"{where} must return Decision(arm, reason, tag) of whole numbers, got {answer}")
+    if isinstance(error, TypeError):
+        return error  # of something else
     line, rule = where_it_failed(error, plain(policy.choose))
+    if not policy.allocates:
+        rule = "must say allocates = True, or make no arrays and call no functions that do"
+        return InvalidPolicy(f"{type(policy).__name__} (line {line}) {rule}, got allocates = False")
     return InvalidPolicy(f"{type(policy).__name__} (line {line}) must compile, but: {rule}")
 
 

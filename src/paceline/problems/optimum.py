@@ -35,6 +35,10 @@ class Optimum:
     case: int
     base: tuple[int, ...]
 
+    def __post_init__(self) -> None:
+        for array in (self.mix, self.prices, self.gaps):
+            array.flags.writeable = False
+
     @property
     def price(self) -> float:
         """The price of a problem with one resource."""

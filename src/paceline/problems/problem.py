@@ -268,17 +268,17 @@ class Problem:
     @cached_property
     def reward_means(self) -> Floats:
         """mu, one entry per arm."""
-        return np.array([reward.mean for reward in self.rewards])
+        return read_only(np.array([reward.mean for reward in self.rewards]))
 
     @cached_property
     def consumption_means(self) -> Floats:
         """rho, a row per arm and a column per resource."""
-        return np.array([[cost.mean for cost in side] for side in self.consumptions]).T.copy()
+        return read_only(np.array([[cost.mean for cost in side] for side in self.consumptions]).T.copy())
 
     @cached_property
     def cost_means(self) -> Floats:
         """rho: one entry per arm with one resource, else a row per arm and a column per resource."""
-        return self.consumption_means[:, 0].copy() if len(self.resources) == 1 else self.consumption_means
+        return self.consumption_means[:, 0] if len(self.resources) == 1 else self.consumption_means
 
     @cached_property
     def optimum(self) -> Optimum:
@@ -397,3 +397,9 @@ class Problem:
             raise InvalidValue(f"a problem with observed takes {', '.join(lines)}, and must have a budget; got {got}")
         names = resource_names("budget", description["budget"])
         return cls.of_table(observations(description["observed"]), names, *(description.get(key) for key in lines))
+
+
+def read_only(array: Floats) -> Floats:
+    """The same array; nobody may write to it."""
+    array.flags.writeable = False
+    return array

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from paceline import checks
 from paceline.errors import InvalidValue
-from paceline.problems.distributions import Beta, Constant, Distribution, Scaled, extremes
+from paceline.problems.distributions import Beta, Constant, Distribution, Scaled, Unknown, extremes
 from paceline.problems.observed import Column
 from paceline.problems.resources import by_resource
 
@@ -67,7 +67,7 @@ def check_max_costs(
             raise InvalidValue(f"{thing} must have one entry per arm, got {len(entries)} for {len(side)} arms")
         for arm, (cost, most) in enumerate(zip(side, entries, strict=True)):
             checks.real(f"{thing}[{arm}]", most, 0, 1)
-            if (highest := extremes(cost)[1]) > most:
+            if not isinstance(cost, Unknown) and (highest := extremes(cost)[1]) > most:
                 raise InvalidValue(f"{thing}[{arm}] must cover every cost of its arm, {highest}, got {most}")
         found.append(tuple(map(float, entries)))
     return tuple(found)

@@ -1,5 +1,6 @@
 """Policies x trials on an executor. Results depend on the seed alone."""
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -26,8 +27,10 @@ from paceline.worlds.stationary import world_of
 Ints = npt.NDArray[np.int64]
 Result = TypeVar("Result")
 
-# The most rounds between two looks at the outside world: progress, and whether to stop.
+# The most rounds between two looks at the outside world: progress, and whether to stop. Python, which may be slow,
+# plays as many as it can in so many seconds.
 STRIDE = 1_000_000
+SECONDS = 0.05
 
 
 class Stopped(Exception):
@@ -57,14 +60,26 @@ def run_trial(trial: Trial, step: Callable[[int], None] | None = None) -> Totals
     game = prepare(policy, world, setting)
     tally = game.storage.tally[0]
     totals = new_totals(len(trial.checkpoints), problem.arms, setting.resources, policy.record)
+    stride = 1 if game.is_in_python else STRIDE
     for at, checkpoint in enumerate(trial.checkpoints):
         while (done := int(tally.t)) < checkpoint:
-            until = min(done + STRIDE, int(checkpoint))
+            until, began = min(done + stride, int(checkpoint)), time.perf_counter()
             game.until(until)
+            if game.is_in_python:
+                stride = next_stride(until - done, time.perf_counter() - began)
             if step is not None:
                 step(until - done)
         note(totals, at, game.storage)
     return totals
+
+
+def next_stride(rounds: int, seconds: float) -> int:
+    """How many rounds to play at once when the last so many took so long; at most twice as many.
+
+    >>> next_stride(1, 0.001), next_stride(100, 0.5), next_stride(1, 10.0)
+    (2, 10, 1)
+    """
+    return max(1, min(2 * rounds, int(rounds * SECONDS / max(seconds, 1e-9)), STRIDE))
 
 
 def setting_of(problem: Problem, rounds: int) -> Setting:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from paceline.engine import graft_templates
-from paceline.errors import InvalidPolicy, PacelineError
+from paceline.errors import InvalidPolicy, PacelineError, in_one_line
 from paceline.game import prepare
 from paceline.kernels.budget import UNITS
 from paceline.kernels.jit import kernel, plain, plain_throughout
@@ -21,6 +21,7 @@ from paceline.policies.policy import Policy, Setting
 from paceline.policies.python_policy import PythonPolicy, described
 from paceline.policies.rules import check_class
 from paceline.problems.problem import Problem
+from paceline.problems.resources import UNNAMED
 from paceline.simulation.simulate import setting_of
 from paceline.worlds.stationary import world_of
 
@@ -72,6 +73,9 @@ def rules_broken(policy: Policy, problem: Problem) -> Iterator[str]:
     except PacelineError as error:
         yield str(error)
         return
+    except Exception as error:
+        yield f"{name} must raise no errors, but: {in_one_line(error)}"
+        return
     yield from memory_rules(policy, problem)
     if play(policy, problem) != first:
         yield f"{name} must decide the same when it is played again, got other decisions: is there hidden randomness?"
@@ -82,14 +86,14 @@ def rules_broken(policy: Policy, problem: Problem) -> Iterator[str]:
         yield from live_rules(policy, problem, first)
 
 
-def setting_for(problem: Problem) -> Setting:
+def setting_for(policy: Policy, problem: Problem) -> Setting:
     """What the policy is told."""
-    return replace(setting_of(problem, ROUNDS), seed=SEED)
+    return replace(setting_of(problem, ROUNDS), seed=SEED).seen_by(policy)
 
 
 def play(policy: Policy, problem: Problem) -> Choices:
     """Its decisions, as the simulator plays it: those of a round are seen in what the books have changed by."""
-    game = prepare(policy, world_of(problem), setting_for(problem))
+    game = prepare(policy, world_of(problem), setting_for(policy, problem))
     books, before, choices = books_in(game.storage), np.zeros(problem.arms, np.int64), []
     for rounds in range(1, ROUNDS + 1):
         game.until(rounds)
@@ -104,9 +108,7 @@ def memory_rules(policy: Policy, problem: Problem) -> Iterator[str]:
     where = f"{type(policy).__name__}.new_memory"
     one = policy.new_memory(problem.arms, len(problem.resources))
     other = policy.new_memory(problem.arms, len(problem.resources))
-    if not isinstance(one, tuple) or not hasattr(one, "_fields") or not all(isinstance(a, np.ndarray) for a in one):
-        yield f"{where} must give a NamedTuple of arrays, got {type(one).__name__}"
-    elif any(np.shares_memory(a, b) for a, b in zip(one, other, strict=True) if a.size):
+    if any(np.shares_memory(a, b) for a, b in zip(one, other, strict=True) if a.size):
         yield f"{where} must give new arrays each time, got the same ones twice"
 
 
@@ -146,7 +148,7 @@ class PlainGame:
         self.where = described(type(policy), "choose")
         self.choices: Choices = []
         self.out_of_bounds: str | None = None
-        setting = setting_for(problem)
+        setting = setting_for(policy, problem)
         functions: dict[str, Any] = {
             "choose": self.watch,
             "learn": kernel(policy.learn),
@@ -195,21 +197,41 @@ def one_round(params: Any, storage: Storage, asked: Any, told: Any, pull: Any) -
 
 def live_rules(policy: Policy, problem: Problem, first: Choices) -> Iterator[str]:
     """The same decisions live, and after half of them in a bandit that was saved and loaded."""
-    names = [f"arm {arm}" for arm in range(problem.arms)]
-    by_arm = [dict(zip(names, most, strict=True)) for most in problem.most]
     name = type(policy).__name__
     with tempfile.TemporaryDirectory() as folder:
         for saved in (False, True):
             try:
-                bandit = Bandit(names, problem.budget, policy, max_cost=problem.named(by_arm), seed=SEED, rounds=ROUNDS)
+                bandit = bandit_for(policy, problem)
                 choices = live_choices(bandit, policy, problem, Path(folder) / "saved" if saved else None)
             except PacelineError as error:
                 yield f"{name} must play live, but: {error}"
+                return
+            except Exception as error:
+                yield f"{name} must play live without errors, but: {in_one_line(error)}"
                 return
             if choices != first:
                 how = "live and saved half way" if saved else "live"
                 yield f"{name} must decide the same {how} as simulated, got other decisions"
                 return
+
+
+def bandit_for(policy: Policy, problem: Problem) -> Bandit:
+    """A bandit with the lines of a problem, on its scale."""
+    names = [f"arm {arm}" for arm in range(problem.arms)]
+    refills = {name: 1.0 for name, refill in zip(problem.resources, problem.refills, strict=True) if refill}
+    given: dict[str, Any] = problem.to_dict()
+    return Bandit(
+        names,
+        problem.budget,
+        policy,
+        max_cost=problem.named([dict(zip(names, most, strict=True)) for most in problem.most]),
+        max_refill=refills.get(UNNAMED, refills or None),
+        scale=problem.named([1.0] * len(problem.resources)),
+        start=given.get("start"),
+        cap=given.get("cap"),
+        seed=SEED,
+        rounds=ROUNDS,
+    )
 
 
 def live_choices(bandit: Bandit, policy: Policy, problem: Problem, save_to: Path | None) -> Choices:

@@ -1,9 +1,13 @@
 """Does a world in plain Python keep the rules of the form?"""
 
-from paceline.errors import InvalidWorld, PacelineError
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from paceline.errors import InvalidWorld, PacelineError, in_one_line
 from paceline.worlds.python_world import PlayedWorld, PythonWorld
 
 PULLS = 200
+SEED, STREAM = 1, 0
 
 
 def check_world(world: PythonWorld) -> None:
@@ -17,21 +21,38 @@ def check_world(world: PythonWorld) -> None:
     """
     if not isinstance(world, PythonWorld):
         raise InvalidWorld(f"a world must be an object of a class derived from PythonWorld, got {world!r}")
-    first, again = outcomes(world, 1, 0), outcomes(world, 1, 0)
-    if first != again:
-        name = type(world).__name__
-        raise InvalidWorld(
-            f"{name} must give the same outcomes for the same seed and stream, got others the second time"
-        )
-
-
-def outcomes(world: PythonWorld, seed: int, stream: int) -> list[tuple[float, tuple[float, ...]]]:
-    """What the world yields when its arms are pulled in turn."""
-    try:
+    name = type(world).__name__
+    with in_the_name_of(name):
         lines = world.lines()
-        played = PlayedWorld(world, lines, seed, stream)
-        return [played.outcome(t, t % lines.arms, t // lines.arms) for t in range(1, PULLS + 1)]
+        one, other = PlayedWorld(world, lines, SEED, STREAM), PlayedWorld(world, lines, SEED, STREAM)
+    first = outcomes(one)
+    rule = f"{name} must give the same outcomes for the same seed and stream"
+    if outcomes(other) != first:
+        raise InvalidWorld(f"{rule}, got others the second time")
+    with in_the_name_of(name):
+        one.world.reset(SEED, STREAM)
+    if outcomes(one) != first:
+        raise InvalidWorld(f"{rule}, got others after reset: does it forget everything?")
+
+
+def outcomes(played: PlayedWorld) -> list[tuple[float, tuple[float, ...]]]:
+    """What a world yields when its arms are pulled in turn."""
+    found = []
+    for pull in range(PULLS):
+        count, arm = divmod(pull, played.lines.arms)
+        with in_the_name_of(f"{played.name}: outcome of arm {arm} in round {pull + 1}"):
+            found.append(played.outcome(pull + 1, arm, count))
+    return found
+
+
+@contextmanager
+def in_the_name_of(thing: str) -> Iterator[None]:
+    """Let every error be one line about a world."""
+    try:
+        yield
     except InvalidWorld:
         raise
     except PacelineError as error:
-        raise InvalidWorld(f"{type(world).__name__}: {error}") from None
+        raise InvalidWorld(f"{thing}: {error}") from None
+    except Exception as error:
+        raise InvalidWorld(f"{thing} must raise no errors, but: {in_one_line(error)}") from error

@@ -1,12 +1,16 @@
 """Worlds in plain Python."""
 
-import copy
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any, ClassVar
 
+import numpy as np
+
 from paceline import checks
-from paceline.errors import InvalidValue, InvalidWorld
+from paceline.errors import InvalidValue, InvalidWorld, PacelineError
+from paceline.objects import copied, in_words
 from paceline.problems.distributions import Unknown
 from paceline.problems.problem import Problem
 from paceline.problems.resources import by_resource, resource_names
@@ -53,7 +57,13 @@ class PythonWorld:
 
     def lines(self) -> Problem:
         """The problem that the guard, and the policies, are told of."""
+        if type(self).outcome is PythonWorld.outcome:
+            raise InvalidWorld(f"{type(self).__name__} must have a function outcome(self, t, arm, count), got none")
         if self.problem is not None:
+            twice = [name for name in ("max_costs", "start", "cap") if getattr(self, name) is not None]
+            if twice:
+                rule = "must leave max_costs, start and cap to its problem"
+                raise InvalidWorld(f"{type(self).__name__} {rule}, got {', '.join(twice)}, too")
             return self.problem
         if not hasattr(self, "arms") or not hasattr(self, "budget"):
             raise InvalidValue(f"{type(self).__name__} must have arms and budget, got neither or one of them")
@@ -61,17 +71,15 @@ class PythonWorld:
         unknown = [Unknown(-1.0 if self.refills else 0.0)] * arms
         names = resource_names("budget", self.budget)
         costs = dict.fromkeys(names, unknown) if isinstance(self.budget, Mapping) else unknown
-        max_costs = self.max_costs
-        if max_costs is None and self.refills:
-            max_costs = {name: [1.0] * arms for name in names} if isinstance(self.budget, Mapping) else [1.0] * arms
-        return Problem([Unknown(0.0)] * arms, costs, self.budget, max_costs=max_costs, start=self.start, cap=self.cap)
+        rewards = [Unknown(0.0)] * arms
+        return Problem(rewards, costs, self.budget, max_costs=self.max_costs, start=self.start, cap=self.cap)
 
 
 class PlayedWorld:
     """One trial of a plain-Python world, checked pull by pull."""
 
     def __init__(self, world: PythonWorld, lines: Problem, seed: int, stream: int) -> None:
-        self.world = copy.deepcopy(world)
+        self.world = copied(world, InvalidWorld)
         self.lines = lines
         self.name = type(world).__name__
         self.low = [-1.0 if refill else 0.0 for refill in lines.refills]
@@ -81,25 +89,52 @@ class PlayedWorld:
         """Reward and costs of a pull, or what is wrong with them."""
         answer = self.world.outcome(t, arm, count)
         if not isinstance(answer, tuple) or len(answer) != 2:
-            raise InvalidWorld(f"{self.name}.outcome must give a pair (reward, cost), got {answer!r}")
-        reward, given = answer
+            where = f"{self.name}: outcome of arm {arm} in round {t}"
+            raise InvalidWorld(f"{where} must be a pair (reward, cost), got {in_words(answer)}")
         names = self.lines.resources
-        if isinstance(given, Mapping):
-            costs = [value for _, value in by_resource(f"cost of {self.name}", given, names).values()]
-        else:
-            costs = list(given) if isinstance(given, Sequence) or hasattr(given, "__len__") else [given]
-        if len(costs) != len(names):
-            raise InvalidWorld(f"{self.name}.outcome must give a cost for each of {', '.join(names)}, got {given!r}")
-        for d, cost in enumerate(costs):
-            self.check(f"cost of arm {arm} in {names[d]!r}", cost, self.low[d], self.lines.most[d][arm], t)
-        self.check(f"reward of arm {arm}", reward, 0.0, 1.0, t)
-        return float(reward), tuple(map(float, costs))
+        costs = tuple(
+            self.checked(f"cost of arm {arm} in {names[d]!r}", cost, self.low[d], self.lines.most[d][arm], t)
+            for d, cost in enumerate(self.costs_in(answer[1], arm, t))
+        )
+        return self.checked(f"reward of arm {arm}", answer[0], 0.0, 1.0, t), costs
 
-    def check(self, thing: str, value: Any, low: float, high: float, t: int) -> None:
-        """Refuse what the guard was not told of."""
-        try:
-            within = low <= value <= high and math.isfinite(value)
-        except TypeError:
-            within = False
-        if not within:
-            raise InvalidWorld(f"{self.name}: {thing} in round {t} must be in [{low:g}, {high:g}], got {value!r}")
+    def costs_in(self, given: Any, arm: int, t: int) -> list[Any]:
+        """The costs of a pull, one per resource, in whichever form they come."""
+        names = self.lines.resources
+        where = f"{self.name}: cost of arm {arm} in round {t}"
+        if isinstance(given, Mapping):
+            try:
+                return [value for _, value in by_resource("cost", given, names).values()]
+            except PacelineError as error:
+                raise InvalidWorld(f"{where}: {error}") from None
+        if hasattr(given, "__array__"):
+            costs = list(np.atleast_1d(np.asarray(given)))
+        else:
+            costs = list(given) if isinstance(given, Sequence) else [given]
+        if len(costs) != len(names):
+            raise InvalidWorld(f"{where} must have an entry for each of {', '.join(names)}, got {in_words(given)}")
+        return costs
+
+    def checked(self, thing: str, value: object, low: float, high: float, t: int) -> float:
+        """A number, unless it is one that the guard was not told of."""
+        number = number_in(value)
+        if not low <= number <= high:
+            raise InvalidWorld(
+                f"{self.name}: {thing} in round {t} must be in [{low:g}, {high:g}], got {in_words(value)}"
+            )
+        return number
+
+
+def number_in(value: object) -> float:
+    """A value as a float; not a number if it is none.
+
+    >>> number_in(np.array(0.25)), number_in(Decimal("0.5")), number_in(True), number_in("dear")
+    (0.25, 0.5, nan, nan)
+    """
+    single = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    if isinstance(single, bool) or not isinstance(single, Real | Decimal):
+        return math.nan
+    try:
+        return float(single)
+    except (ValueError, OverflowError):  # a signalling NaN, an integer that no float can hold
+        return math.nan

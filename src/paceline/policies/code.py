@@ -1,0 +1,31 @@
+"""The code of a policy of the user's own, as a digest: what its results depend on besides its name."""
+
+import sys
+
+from paceline.kernels.jit import digest_of, outside_sources
+from paceline.objects import attributes, in_words
+from paceline.policies.policy import Policy
+from paceline.sources import own_sources
+
+DIGITS = 16
+
+
+def code_digest(policy: Policy) -> str | None:
+    """Digits for the user's files behind a policy, and for its parameters; None for a policy of paceline.
+
+    >>> from paceline import SUAK
+    >>> code_digest(SUAK()) is None
+    True
+    """
+    kinds = [kind for kind in type(policy).__mro__ if kind.__module__.partition(".")[0] not in {"paceline", "builtins"}]
+    if not kinds:
+        return None
+    files = own_sources(kind.__module__ for kind in kinds)
+    typed = [kind for kind in kinds if not hasattr(sys.modules.get(kind.__module__), "__file__")]
+    functions = [getattr(kind, name) for kind in typed for name, value in vars(kind).items() if is_function(value)]
+    return digest_of(DIGITS, *files, *outside_sources(functions), in_words(attributes(policy)))
+
+
+def is_function(value: object) -> bool:
+    """Whether an entry of a class is a function of its objects, or one that it was given."""
+    return callable(value) and not isinstance(value, type)
