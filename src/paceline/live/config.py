@@ -141,7 +141,7 @@ def one_policy(given: PolicyLike) -> Policy:
 
 def parameters_of(policy: Policy) -> dict[str, Any]:
     """The parameters of a policy, as JSON gives them back."""
-    names = [field.name for field in fields(policy) if field.init] if is_dataclass(policy) else []
+    names: list[str] = [field.name for field in fields(policy) if field.init] if is_dataclass(policy) else []
     return {name: as_in_json(policy, name) for name in names}
 
 
