@@ -176,7 +176,7 @@ def test_a_policy_of_ones_own_must_be_given_again(tmp_path):
 
 
 OF_A_FILE = """
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import paceline as pl
 
@@ -184,6 +184,7 @@ import paceline as pl
 @dataclass(frozen=True)
 class Fixed(pl.PythonPolicy):
     arm: int = 0
+    notes: set = field(default_factory=set, init=False)  # no parameter
 
     def choose(self, state):
         return self.arm % state.pending.size

@@ -141,7 +141,8 @@ def one_policy(given: PolicyLike) -> Policy:
 
 def parameters_of(policy: Policy) -> dict[str, Any]:
     """The parameters of a policy, as JSON gives them back."""
-    return {field.name: as_in_json(policy, field.name) for field in fields(policy)} if is_dataclass(policy) else {}
+    names: list[str] = [field.name for field in fields(policy) if field.init] if is_dataclass(policy) else []
+    return {name: as_in_json(policy, name) for name in names}
 
 
 def as_in_json(policy: Policy, name: str) -> Any:
@@ -190,9 +191,8 @@ def same_policy(name: str, parameters: dict[str, Any], given: PolicyLike | None)
         policy = one_policy(given)
     if policy.name != name:
         raise InvalidValue(f"policy must be {name!r}, as it was saved, got {policy.name!r}")
-    found = parameters_of(policy)
-    for parameter, saved in parameters.items():
-        value = found.get(parameter)
+    for parameter, value in parameters_of(policy).items():
+        saved = parameters.get(parameter, value)  # it may be younger than the file
         if value != saved and repr(value) != repr(saved):  # one that is not a number differs from itself
             raise InvalidValue(f"{parameter} of {name} must be {saved!r}, as it was saved, got {value!r}")
     return policy
