@@ -274,7 +274,8 @@ def problem_figures(results: Results, lines: Sequence[Line], axes: Sequence[Axis
         figure(
             draw.log_curve(results),
             f"Steady regret against the logarithm of the round. {at}: {regret}.",
-            "Against the logarithm of the round. With a linear scale up, growth like log T is a straight line.",
+            "Against the logarithm of the round. Where the vertical axis is linear, growth like log T is a straight "
+            "line; where both axes are logarithmic, it is a curve that flattens.",
         ),
         figure(
             draw.breakdown(results),

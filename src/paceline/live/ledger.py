@@ -86,7 +86,7 @@ class Ledger:
         """What the policy did that it must not do; such a choice comes as a refusal of the guard, and is forgiven."""
         storage = self.arm_set.playing
         try:
-            check_choice(self.config.policy, storage)
+            check_choice(self.config.policy, storage, self.arm_set.params)
         except InvalidPolicy as mistake:
             storage.tally["fault"] = storage.tally["faulty"] = 0
             return mistake

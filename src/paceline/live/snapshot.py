@@ -4,14 +4,13 @@ import hashlib
 import json
 import math
 import os
-import pickle
 from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from paceline.errors import InvalidPolicy, PacelineError, UnreadableFile
+from paceline.errors import PacelineError, UnreadableFile
 from paceline.files import all_or_nothing
 from paceline.kernels.estimates import Estimates
 from paceline.kernels.state import books_in
@@ -20,7 +19,6 @@ from paceline.live.decision import PendingPull
 from paceline.live.journal import sync_folder
 from paceline.live.ledger import Ledger
 from paceline.policies import PolicyLike
-from paceline.policies.policy import Policy
 from paceline.policies.python_policy import Session
 
 FORMAT = 2
@@ -100,22 +98,7 @@ def dump_session(params: Any) -> str | None:
     """What a policy in plain Python has learned; a compiled one keeps all of it in its memory and record."""
     if not isinstance(params, Session):
         return None
-    try:
-        return b64encode(params.dump()).decode()
-    except Exception as error:  # pickle lets through whatever an object raises
-        raise not_picklable(params.policy, error) from error
-
-
-def not_picklable(policy: Policy, error: Exception) -> InvalidPolicy:
-    """Which attribute of a policy cannot be written to a file, in one line."""
-    kind = type(policy).__name__
-    for name, value in vars(policy).items():
-        try:
-            pickle.dumps(value)
-        except Exception:
-            thing = f"{kind}.{name}"
-            return InvalidPolicy(f"{thing} must be something that pickle can save, got a {type(value).__name__}")
-    return InvalidPolicy(f"{kind} must keep what pickle can save, got {type(error).__name__}")
+    return b64encode(params.dump()).decode()
 
 
 def restore_session(session: Session, dumped: str) -> None:
