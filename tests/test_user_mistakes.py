@@ -223,7 +223,7 @@ class Drawing(Compiled):
 
 BROKEN = {
     Stumbling: "Stumbling must raise no errors, but: KeyError: 1",
-    Unsaveable: r"Unsaveable must play live, but: .* what can be pickled to be saved, but its attribute 'rule' cannot: .*",
+    Unsaveable: r"Unsaveable must play live, but: .* can be pickled to be saved, but its attribute 'rule' cannot: .*",
     Tagless: r"Tagless.choose \(line \d+\) must compile, but: .* missing a required argument: 'tag'",
     Miserly: r"Miserly \(line \d+\) must say allocates = True, or make no arrays .*, got allocates = False",
     Drawing: r"Drawing.choose \(line \d+\) must compile, but: Unknown attribute 'rounds' of type State",
