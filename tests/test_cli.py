@@ -17,6 +17,8 @@ from paceline.paper.claims import CLAIMS
 from paceline.policies import POLICIES
 from paceline.simulation.simulate import Trial, run_trial
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = [command.__name__.rpartition(".")[2] for command in cli.COMMANDS]
 
 
@@ -235,7 +237,6 @@ def test_the_two_figures_have_streams_of_their_own(reproduced):
             assert run_trial(trial).earned[-1] == raw["USS"].totals.earned[number, -1]
 
 
-@pytest.mark.slow
 def test_reproduce_one_figure_twice_into_the_same_folder(tmp_path):
     reports = []
     for _ in range(2):
@@ -334,7 +335,6 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", REFUSED)
 def test_wrong_input_is_one_line(case, folder):
     arguments, words = REFUSED[case]

@@ -13,6 +13,8 @@ from paceline.cli.compare import policies_of
 from paceline.experiments.arena import Arena
 from paceline.policies import POLICIES
 
+pytestmark = pytest.mark.slow
+
 TINY = ("--problems", 2, "--rounds", 300, "--trials", 2)
 call = partial(command.call, "compare")
 
@@ -108,7 +110,6 @@ def test_help_lists_the_options():
         assert option in shown
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

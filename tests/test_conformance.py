@@ -34,7 +34,16 @@ SEVERAL_PROBLEMS = {"two resources": TWO_RESOURCES, "three resources, refills": 
 ROUNDS = 2000
 LATE = 10_000  # by then SUAK and Primal Dual are in their second phase on the problem with wide gaps
 
-every_policy = pytest.mark.parametrize("name", POLICIES)
+# Policies that are checked in the first lane, too; each brings some seconds of compiling.
+FIRST = ("index", "thompson", "suak", "uniform")
+
+
+def marks_of(name):
+    """The lane of a policy."""
+    return () if name in FIRST else pytest.mark.slow
+
+
+every_policy = pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in POLICIES])
 copies = pytest.mark.parametrize(
     "duplicate", [copy.deepcopy, lambda storage: pickle.loads(pickle.dumps(storage))], ids=["copied", "pickled"]
 )
@@ -48,7 +57,7 @@ def problems_for(name):
 every_policy_and_problem = pytest.mark.parametrize(
     ("name", "problem"),
     [
-        pytest.param(name, problem, id=f"{name}, {words}")
+        pytest.param(name, problem, id=f"{name}, {words}", marks=marks_of(name))
         for name in POLICIES
         for words, problem in problems_for(name).items()
     ],

@@ -11,6 +11,8 @@ import pytest
 
 import paceline as pl
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(sysconfig.get_path("scripts")) / "paceline"
 FULL = ("--rewards", "a=ra,b=rb", "--costs", "a=ca,b=cb")
 
@@ -153,7 +155,6 @@ def test_help_lists_the_options():
         assert option in shown
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

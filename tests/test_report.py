@@ -28,6 +28,8 @@ from paceline.experiments.sweeps import policy_axes, problem_axes, problem_sweep
 from paceline.reports.figures import look
 from paceline.statistics import mean_difference
 
+pytestmark = pytest.mark.slow
+
 NASTY = 'a<b> & "50 %" of $c_1$ #2 {x} ~^\\'
 ONE_ARM = "one <arm> & one_more"
 TABLE: dict[str, Any] = {

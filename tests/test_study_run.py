@@ -31,6 +31,8 @@ from paceline.policies.policy import Policy
 from paceline.simulation.simulate import Trial, checkpoint_rounds, run_trial
 from paceline.simulation.totals import NOTHING, Totals
 
+pytestmark = pytest.mark.slow
+
 TASKS = len(experiment(EIGHT_ARMS).tasks())
 
 
@@ -54,7 +56,6 @@ def test_engine_and_workers_change_no_byte(engine, workers, undisturbed, tmp_pat
     assert [spell["engine"] for spell in study.manifest["spells"]] == [engine]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", OWN)
 def test_executor_of_the_callers_own_changes_no_byte(name, undisturbed, tmp_path):
     with OWN[name]() as executor:
@@ -68,7 +69,6 @@ def kill_a_child() -> None:
     os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
 
 
-@pytest.mark.slow
 def test_killed_process_is_survived_and_changes_no_byte(undisturbed, tmp_path, monkeypatch):
     submitted, hand_out = [], study_run.Hands.submitted
 
@@ -86,7 +86,6 @@ def test_killed_process_is_survived_and_changes_no_byte(undisturbed, tmp_path, m
     assert again <= set(written[TASKS // 2 :])  # ... and none of them was done
 
 
-@pytest.mark.slow
 def test_killed_process_of_the_callers_own_pool_is_one_error_and_loses_nothing(undisturbed, tmp_path, monkeypatch):
     with monkeypatch.context() as patch, OWN["processes"]() as executor:
         first = after_writes(patch, TASKS // 2, kill_a_child)
@@ -210,7 +209,6 @@ BLOWS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("blow", BLOWS)
 def test_run_goes_on_where_it_was(blow, file, undisturbed, monkeypatch):
     number, options = BLOWS[blow]
@@ -238,7 +236,6 @@ def test_run_goes_on_where_it_was(blow, file, undisturbed, monkeypatch):
     assert sorted(path.name for path in folder.iterdir()) == [".lock", "manifest.json", "totals.parquet"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -257,7 +254,6 @@ def test_interrupt_from_the_keyboard_is_one_line(options, file):
     assert [line for line in messages.splitlines()[3:] if line and "%|" not in line] == ["paceline: interrupted"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -334,7 +330,6 @@ def crashes(tmp_path_factory) -> list[tuple[str, str, list[str]]]:
     return [tuple(json.loads(re.sub(r"\.[0-9a-f]{8}(?=\.unfinished)", "", line))) for line in lines]
 
 
-@pytest.mark.slow
 def test_killed_at_any_step_a_run_ends_the_same(crashes):
     steps = [step for step, _, _ in crashes]
     assert steps[-1] == ""  # that one ran to its end
@@ -427,12 +422,10 @@ def growth() -> tuple[float, float]:
 KEPT = 4
 
 
-@pytest.mark.slow
 def test_memory_does_not_grow_with_the_tasks_that_are_done(growth):
     assert growth[0] < KEPT
 
 
-@pytest.mark.slow
 def test_memory_does_not_grow_with_the_tasks_that_are_put_together(growth):
     assert growth[1] < KEPT
 

@@ -17,6 +17,8 @@ from paceline.kernels.random import decision_uniform
 from paceline.policies import Decision, learn_nothing
 from paceline.problems.distributions import Beta, Scaled
 
+pytestmark = pytest.mark.slow
+
 
 def line_of(error: type[Exception], act: object) -> str:
     """The one line of the error that a call ends in."""
@@ -119,7 +121,6 @@ pl.simulate(pl.paper.three_arms(), Slow(), rounds=100_000, trials=1, checkpoints
 """
 
 
-@pytest.mark.slow
 def test_interrupt_ends_a_slow_policy():
     code, _, shown = interrupted([sys.executable, "-c", SLOW], patience=10)  # to its end it is a quarter of an hour
     assert code != 0
