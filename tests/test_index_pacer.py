@@ -268,7 +268,7 @@ def lost_with_late_rewards(late, rounds=10_000):
 
 @pytest.mark.slow
 def test_late_news_does_not_make_it_ask_for_one_arm_again_and_again():
-    # A deterministic rule that forgets what is under way loses 3 times as much at 500 rounds late, 25 times at 5,000.
+    # The prototype forgot what is under way; 500 rounds late it lost 3 times as much as at once.
     at_once = lost_with_late_rewards(0)
     assert lost_with_late_rewards(50) < 1.5 * at_once
     assert lost_with_late_rewards(500) < 2.2 * at_once

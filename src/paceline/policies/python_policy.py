@@ -24,8 +24,9 @@ class PythonPolicy(Policy):
 
     It plays behind the same guard as any other policy, in `simulate`, `replay` and `Bandit`: a few microseconds a round
     on top of its own time. ``setting`` has the number of arms, the rates, and ``setting.generator()``, the only source
-    of randomness that a policy may draw from. Each trial plays with a copy of its own. ``state`` has copies of the
-    round, the headroom and so on (see docs/write-a-policy.md); writing to them changes nothing.
+    of randomness that a policy may draw from. Each trial plays with a copy of its own. ``state`` has the round,
+    the headroom, what is known of the arms and so on (see docs/write-a-policy.md). They are copies: writing to them
+    spends no money and moves no line, but spoils what you, and the reader of `estimates()`, are shown.
 
     Live, arms may come and go. Then `reset` is called with the new setting, and ``state.arms`` has what is known of the
     arms now in play. A bandit that is saved keeps the object as a pickle: load such files only if you trust them.
