@@ -4,14 +4,15 @@ import logging
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any
 
 from paceline import checks
 from paceline.errors import InvalidValue, PacelineError
-from paceline.experiments.tasks import begin_process, compile_all, interrupts_for_us_alone
+from paceline.experiments.tasks import begin_process, compile_all
+from paceline.interrupts import Inbox, interrupts_for_us_alone, interrupts_held
 from paceline.machine import cores
 from paceline.simulation.simulate import Trial
 
@@ -27,6 +28,7 @@ class Engine:
     name: str
     make: Callable[[], Executor]
     workers: int
+    inbox: Inbox  # where its finished work arrives
     ours: bool = False  # to be shut down after the work, and made anew if its workers die
     shares_memory: bool = False  # its tasks can report rounds as they are played, and be stopped
 
@@ -35,22 +37,23 @@ class Engine:
 def engine_for(wanted: "str | Executor | None", trials: Sequence[Trial], workers: int | None) -> Iterator[Engine]:
     """The engine by name, or around an executor of the caller's. Compiles before it hands out work."""
     count = cores() if workers is None else checks.whole("workers", workers, 1)
-    compile_all(trials)
-    if wanted is None or wanted == "threads":
-        yield Engine("threads", lambda: ThreadPoolExecutor(count), count, ours=True, shares_memory=True)
-    elif wanted == "processes":
-        yield Engine("processes", lambda: process_pool(count, trials), count, ours=True)
-    elif isinstance(wanted, str):
+    if isinstance(wanted, str) and wanted not in NAMES:
         raise InvalidValue(
             f"executor must be one of {', '.join(NAMES)} or a concurrent.futures executor, got {wanted!r}"
         )
-    elif isinstance(wanted, Executor):
-        workers_known = getattr(wanted, "_max_workers", None)
-        yield Engine(type(wanted).__name__, lambda: wanted, workers_known or count)
-    else:
-        raise InvalidValue(
-            f"executor must be a concurrent.futures executor (of a Dask client its get_executor()), got {wanted!r}"
-        )
+    compile_all(trials)
+    with interrupts_held() as inbox:
+        if wanted is None or wanted == "threads":
+            yield Engine("threads", lambda: ThreadPoolExecutor(count), count, inbox, ours=True, shares_memory=True)
+        elif wanted == "processes":
+            yield Engine("processes", lambda: process_pool(count, trials), count, inbox, ours=True)
+        elif isinstance(wanted, Executor):
+            workers_known = getattr(wanted, "_max_workers", None)
+            yield Engine(type(wanted).__name__, lambda: wanted, workers_known or count, inbox)
+        else:
+            raise InvalidValue(
+                f"executor must be a concurrent.futures executor (of a Dask client its get_executor()), got {wanted!r}"
+            )
 
 
 def process_pool(workers: int, trials: Sequence[Trial]) -> ProcessPoolExecutor:
@@ -84,28 +87,18 @@ def dask_executor(address: str, trials: Sequence[Trial], workers: int | None) ->
     too.
     """
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ImportError as error:
         raise PacelineError("a Dask cluster needs distributed: pip install 'paceline[dask]'") from error
     from paceline.experiments.dask_worker import Compiled
 
     if address == "local":
         compile_all(trials)  # the workers share this machine's cache
-        count = cores() if workers is None else checks.whole("workers", workers, 1)
-        with interrupts_for_us_alone():
-            cluster: Any = LocalCluster(  # type: ignore[no-untyped-call]
-                n_workers=count,
-                threads_per_worker=1,
-                dashboard_address="127.0.0.1:0",  # no dashboard, but it takes a port all the same
-                scheduler_kwargs={"dashboard": False},
-                silence_logs=logging.CRITICAL,
-            )
     else:
         check_answers(address)
-        cluster = None
-    try:
+    with interrupts_held() as inbox, local_cluster(workers) if address == "local" else nullcontext(address) as cluster:
         try:
-            client: Any = Client(cluster or address, timeout=CONNECT_SECONDS)  # type: ignore[no-untyped-call]
+            client: Any = Client(cluster, timeout=CONNECT_SECONDS)  # type: ignore[no-untyped-call]
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             raise PacelineError(
                 f"--dask must be the address of a scheduler that answers, got {address!r}: {error}"
@@ -114,7 +107,20 @@ def dask_executor(address: str, trials: Sequence[Trial], workers: int | None) ->
             client.register_plugin(Compiled(list(trials)), name="paceline-compile")
             executor = client.get_executor(pure=False, retries=RETRIES)
             threads = sum(client.nthreads().values())
-            yield Engine("dask", lambda: executor, max(threads, 1))
-    finally:
-        if cluster is not None:
-            cluster.close()
+            yield Engine("dask", lambda: executor, max(threads, 1), inbox)
+
+
+def local_cluster(workers: int | None) -> AbstractContextManager[Any]:
+    """A Dask cluster on this machine, closed on leaving."""
+    from distributed import LocalCluster
+
+    count = cores() if workers is None else checks.whole("workers", workers, 1)
+    with interrupts_for_us_alone():
+        cluster: AbstractContextManager[Any] = LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=count,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",  # no dashboard, but it takes a port all the same
+            scheduler_kwargs={"dashboard": False},
+            silence_logs=logging.CRITICAL,
+        )
+    return cluster

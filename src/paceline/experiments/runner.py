@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Iterable
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import Event
@@ -14,7 +14,8 @@ from paceline.errors import InvalidValue, PacelineError
 from paceline.experiments.executors import Engine, dask_executor, engine_for
 from paceline.experiments.experiment import Experiment, Task
 from paceline.experiments.folder import RunFolder, open_folder
-from paceline.experiments.tasks import interrupts_for_us_alone, run_task
+from paceline.experiments.tasks import run_task
+from paceline.interrupts import interrupts_for_us_alone
 from paceline.simulation.progress import Progress, progress_bar
 from paceline.simulation.simulate import Stopped, Trial
 from paceline.simulation.totals import Totals
@@ -116,11 +117,13 @@ class Hands:
             while waiting and len(self.flying) < AHEAD * self.engine.workers:
                 task = waiting.pop()
                 try:
-                    self.flying[self.submitted(task)] = task
+                    future = self.submitted(task)
                 except BaseException:
                     waiting.append(task)
                     raise
-            landed, _ = wait(self.flying, return_when=FIRST_COMPLETED)
+                self.flying[future] = task
+                self.engine.inbox.watch(future)
+            landed = [future for future in self.engine.inbox.landed() if future in self.flying]
             for future in sorted(landed, key=has_failed):  # what succeeded is kept, whatever else went wrong
                 totals = future.result()
                 task = self.flying.pop(future)

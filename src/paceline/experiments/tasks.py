@@ -1,10 +1,8 @@
 """The work of one task, wherever it is done."""
 
 import os
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from multiprocessing import parent_process, resource_tracker
+from collections.abc import Callable, Sequence
+from multiprocessing import parent_process
 from threading import Thread
 
 from paceline.experiments.experiment import Task
@@ -35,17 +33,3 @@ def end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-@contextmanager
-def interrupts_for_us_alone() -> Iterator[None]:
-    """What starts in here does not see Ctrl-C, which a terminal sends to every process; we see it afterwards."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # to start it would undo the mask
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

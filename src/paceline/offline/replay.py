@@ -10,6 +10,7 @@ import numpy as np
 from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.game import prepare
+from paceline.interrupts import interrupts_held
 from paceline.machine import cores
 from paceline.offline.best import Rates, allowed
 from paceline.offline.data import LogLike, read_log_table
@@ -158,8 +159,8 @@ def play_everything(logged: Logged, plays: Sequence[Play], orders: int, repeats:
         return [play.totals(rows, seed, stream) for play in plays]
 
     first = one(0)  # in this thread alone: it compiles
-    with ThreadPoolExecutor(max_workers=cores()) as pool:
-        rest = collect({"": [pool.submit(one, stream) for stream in range(1, orders + repeats)]})
+    with interrupts_held() as inbox, ThreadPoolExecutor(max_workers=cores()) as pool:
+        rest = collect({"": [pool.submit(one, stream) for stream in range(1, orders + repeats)]}, inbox)
     return [first, *rest[""]]
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.game import prepare
+from paceline.interrupts import Inbox, interrupts_held
 from paceline.machine import cores
 from paceline.policies import PoliciesLike, label_policies
 from paceline.policies.policy import Policy, Setting
@@ -200,10 +201,11 @@ def on_threads(work: Work, bar: Progress) -> dict[str, list[Totals]]:
             raise Stopped
         bar.advance(rounds)
 
-    with ThreadPoolExecutor(max_workers=cores()) as pool:
+    with interrupts_held() as inbox, ThreadPoolExecutor(max_workers=cores()) as pool:
         try:
             return collect(
-                {label: [pool.submit(run_trial, trial, step) for trial in trials] for label, trials in work.items()}
+                {label: [pool.submit(run_trial, trial, step) for trial in trials] for label, trials in work.items()},
+                inbox,
             )
         except BaseException:
             stop.set()
@@ -212,11 +214,12 @@ def on_threads(work: Work, bar: Progress) -> dict[str, list[Totals]]:
 
 def on_executor(work: Work, executor: Executor, bar: Progress) -> dict[str, list[Totals]]:
     """Run on somebody else's executor; progress moves by whole trials."""
-    futures = {label: [executor.submit(run_trial, trial) for trial in trials] for label, trials in work.items()}
-    for trials, label_futures in zip(work.values(), futures.values(), strict=True):
-        for trial, future in zip(trials, label_futures, strict=True):
-            future.add_done_callback(partial(advance_by, bar, int(trial.checkpoints[-1])))
-    return collect(futures)
+    with interrupts_held() as inbox:
+        futures = {label: [executor.submit(run_trial, trial) for trial in trials] for label, trials in work.items()}
+        for trials, label_futures in zip(work.values(), futures.values(), strict=True):
+            for trial, future in zip(trials, label_futures, strict=True):
+                future.add_done_callback(partial(advance_by, bar, int(trial.checkpoints[-1])))
+        return collect(futures, inbox)
 
 
 def advance_by(bar: Progress, rounds: int, _: object) -> None:
@@ -224,12 +227,18 @@ def advance_by(bar: Progress, rounds: int, _: object) -> None:
     bar.advance(rounds)
 
 
-def collect(futures: dict[str, list[Future[Result]]]) -> dict[str, list[Result]]:
+def collect(futures: dict[str, list[Future[Result]]], inbox: Inbox) -> dict[str, list[Result]]:
     """All results in their order; at the first failure the rest is cancelled."""
     everything = [future for label_futures in futures.values() for future in label_futures]
+    for future in everything:
+        inbox.watch(future)
+    missing = len(everything)
     try:
-        for future in wait(everything, return_when=FIRST_EXCEPTION).done:
-            future.result()
+        while missing:
+            landed = inbox.landed()
+            missing -= len(landed)
+            for future in landed:
+                future.result()
     except BaseException:
         for future in everything:
             future.cancel()

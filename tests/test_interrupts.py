@@ -1,0 +1,138 @@
+"""Ctrl-C comes once, at a safe point, and never into the void."""
+
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import Future
+from threading import Thread
+
+import pytest
+
+from paceline.interrupts import interrupts_held
+
+
+def strike():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def done():
+    future = Future()
+    future.set_result(None)
+    return future
+
+
+def test_what_landed_comes_once():
+    with interrupts_held() as inbox:
+        first, second = done(), done()
+        inbox.watch(first)
+        inbox.watch(second)
+        assert inbox.landed() == [first, second]
+        third = Future()
+        inbox.watch(third)
+        third.cancel()
+        assert inbox.landed() == [third]
+
+
+def test_interrupt_waits_for_the_safe_point():
+    passed = []
+    with pytest.raises(KeyboardInterrupt), interrupts_held() as inbox:
+        strike()
+        passed.append("work that must not be torn")
+        inbox.watch(done())
+        inbox.landed()
+        passed.append("never")
+    assert passed == ["work that must not be torn"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_interrupt_ends_the_waiting():
+    with pytest.raises(KeyboardInterrupt), interrupts_held() as inbox:
+        Thread(target=strike).start()
+        inbox.landed()
+
+
+def test_second_interrupt_does_not_wait():
+    passed = []
+    with pytest.raises(KeyboardInterrupt), interrupts_held():
+        strike()
+        passed.append("first")
+        strike()
+        passed.append("second")
+    assert passed == ["first"]
+
+
+def test_interrupt_after_the_last_arrival_is_not_lost():
+    with pytest.raises(KeyboardInterrupt), interrupts_held():
+        strike()
+
+
+def test_error_of_the_work_is_the_one_that_is_seen():
+    with pytest.raises(ValueError, match="of the work"), interrupts_held():
+        strike()
+        raise ValueError("of the work")
+
+
+def test_handler_of_the_program_is_left_alone():
+    seen = []
+
+    def own(number, frame):
+        seen.append(number)
+
+    before = signal.signal(signal.SIGINT, own)
+    try:
+        with interrupts_held():
+            assert signal.getsignal(signal.SIGINT) is own
+            strike()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == [signal.SIGINT]
+
+
+def test_other_threads_have_no_say():
+    handlers = []
+
+    def work():
+        with interrupts_held():
+            handlers.append(signal.getsignal(signal.SIGINT))
+
+    thread = Thread(target=work)
+    thread.start()
+    thread.join()
+    assert handlers == [signal.default_int_handler]
+
+
+STORM = """
+import os, random, signal, threading, time
+import paceline as pl
+
+problem, ready = pl.paper.three_arms(), threading.Event()
+pl.simulate(problem, "uniform", rounds=10, trials=2)
+
+def storm():
+    while True:
+        ready.wait()
+        time.sleep(random.random() * 0.03)
+        ready.clear()
+        os.kill(os.getpid(), signal.SIGINT)
+
+random.seed(5)
+threading.Thread(target=storm, daemon=True).start()
+caught = 0
+for _ in range(150):
+    try:
+        ready.set()
+        while True:
+            pl.simulate(problem, "uniform", rounds=10, trials=200, checkpoints=1)
+    except KeyboardInterrupt:
+        caught += 1
+print(caught, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.slow
+def test_every_interrupt_of_a_storm_is_heard():
+    """One that falls into a finalizer is only printed by Python; one inside a lock keeps the threads for ever."""
+    done = subprocess.run([sys.executable, "-c", STORM], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.stdout, done.stderr) == ("150\n", "")
