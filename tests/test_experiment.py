@@ -4,6 +4,7 @@ import csv
 import json
 import pickle
 import tomllib
+from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
 
@@ -181,7 +182,7 @@ def test_streams_of_all_trials_differ_but_for_grids():
     read = experiment(
         ONE, trials=2**32 - 1, block=2**32 - 1, problem=[*SMALL["problem"], {"family": "rare", "size": 3}]
     )
-    spans = sorted((task.stream, task.stream + task.count) for task in read.tasks())
+    spans = sorted((task.field.stream, task.field.stream + task.count) for task in read.tasks())
     assert len(spans) == 6
     assert all(end <= begin for (_, end), (begin, _) in pairwise(spans))
     swept = experiment(ONE, problem=[{"family": "rare", "size": 2, "grid": {"seed": [1, 2]}}])
@@ -200,7 +201,7 @@ GROWN = {
 
 def identity(task) -> tuple[object, ...]:
     """All that the numbers of a task depend on."""
-    return task.label, task.problem, task.policy, task.seed, [trial.stream for trial in task.trials()]
+    return task.label, task.field.problem, task.policy, task.seed, [trial.stream for trial in task.trials()]
 
 
 @pytest.mark.parametrize("more", GROWN)
@@ -236,7 +237,8 @@ def test_task_is_small_to_send():
 def test_last_stream_of_all_plays():
     """Above 2**63, where a signed number would end."""
     (task, *_) = experiment(SMALL).tasks()
-    far = type(task)(**{**vars(task), "stream": (2**16 - 2) << 48, "first": 2**32 - 3, "count": 2})
+    last = replace(task.field, stream=(2**16 - 2) << 48)
+    far = replace(task, field=last, first=2**32 - 3, count=2)
     one, other = (run_trial(trial) for trial in far.trials())
     assert one.earned.tolist() != other.earned.tolist()
 
@@ -345,7 +347,7 @@ def test_tasks_are_a_partition_of_the_trials(table):
     read = pl.Experiment.from_table(table)
     tasks = read.tasks()
     played = [
-        (task.number, task.label, trial - task.stream)
+        (task.number, task.label, trial - task.field.stream)
         for task in tasks
         for trial in (one.stream for one in task.trials())
     ]

@@ -36,29 +36,43 @@ def test_what_landed_comes_once():
 
 def test_interrupt_waits_for_the_safe_point():
     passed = []
-    with pytest.raises(KeyboardInterrupt), interrupts_held() as inbox:
-        strike()
-        passed.append("work that must not be torn")
-        inbox.watch(done())
-        inbox.landed()
-        passed.append("never")
+
+    def work():
+        with interrupts_held() as inbox:
+            strike()
+            passed.append("work that must not be torn")
+            inbox.watch(done())
+            inbox.landed()
+            passed.append("never")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
     assert passed == ["work that must not be torn"]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_interrupt_ends_the_waiting():
-    with pytest.raises(KeyboardInterrupt), interrupts_held() as inbox:
-        Thread(target=strike).start()
-        inbox.landed()
+    def work():
+        with interrupts_held() as inbox:
+            Thread(target=strike).start()
+            inbox.landed()
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
 
 
 def test_second_interrupt_does_not_wait():
     passed = []
-    with pytest.raises(KeyboardInterrupt), interrupts_held():
-        strike()
-        passed.append("first")
-        strike()
-        passed.append("second")
+
+    def work():
+        with interrupts_held():
+            strike()
+            passed.append("first")
+            strike()
+            passed.append("second")
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
     assert passed == ["first"]
 
 
@@ -68,9 +82,13 @@ def test_interrupt_after_the_last_arrival_is_not_lost():
 
 
 def test_error_of_the_work_is_the_one_that_is_seen():
-    with pytest.raises(ValueError, match="of the work"), interrupts_held():
-        strike()
-        raise ValueError("of the work")
+    def work():
+        with interrupts_held():
+            strike()
+            raise ValueError("of the work")
+
+    with pytest.raises(ValueError, match="of the work"):
+        work()
 
 
 def test_handler_of_the_program_is_left_alone():

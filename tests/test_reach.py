@@ -29,7 +29,7 @@ def test_the_tame_one_has_something_to_lose():
 
 def test_a_vandal_knows_all_that_there_is():
     own = {"record", "memory", "resources", "context"}  # the last two: a tuple, and nothing yet
-    known = {"clock", "rate", "headroom", "planned", "cap", "largest", "arms", "pending", "scratch"}
+    known = {"clock", "rate", "headroom", "outlook", "planned", "cap", "largest", "arms", "pending", "scratch"}
     assert own | known == set(State._fields)
 
 

@@ -22,9 +22,7 @@ VARIANTS = {
     "thompson every arm": pl.ThompsonPacer(every_arm=True, prior=0.25),
     "optimistic caution=1": pl.OptimisticPacer(caution=1.0),
 }
-LIVE = {
-    "thompson": pl.ThompsonPacer(),
-    "optimistic": pl.OptimisticPacer(),
+LIVE = {  # without the pacers, which pace on the outlook since when costs are late
     "suak": pl.SUAK(),
     "one-phase": pl.OnePhase(horizon=3000),
     "primal-dual": pl.PrimalDual(horizon=3000),

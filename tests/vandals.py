@@ -56,6 +56,7 @@ def write_everywhere(state: Any, value: float) -> None:
     for d in range(len(state.resources)):
         state.rate[d] = value
         state.headroom[d] = value
+        state.outlook[d] = value
         state.planned[d] = value
         state.cap[d] = value
     arms = state.arms

@@ -16,9 +16,11 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from paceline.kernels.budget import Books, can_pay, close_round, move, open_round, reserve, settle
+from paceline.kernels.budget import Books, can_pay, charge, close_round, open_round, reserve, settle, settle_one
 from paceline.kernels.estimates import observe
 from paceline.kernels.jit import bind, counted_kernel, graft, kernel
+from paceline.kernels.late import COST, NONE, Late, close_truth, next_news, post
+from paceline.kernels.outlook import look_ahead
 from paceline.kernels.state import GUARD, SKIP, Decision, State, Storage, book_rows, state_rows
 from paceline.policies.policy import Policy, commit_nothing
 from paceline.policies.python_policy import Carrier
@@ -67,11 +69,18 @@ def is_pull(books: Books, arm: int) -> bool:
     return 0 <= arm < books.pulls.size
 
 
-def decide(params: Any, books: Books, state: State) -> Decision:
-    """Begin a round and choose: an arm that can be paid for, or none. Of a refusal the tag is the arm refused."""
+@kernel
+def enter(books: Books, state: State) -> bool:
+    """Begin a round, and show the policy how things stand. Says whether some pull might be paid for."""
     payable = open_round(books, state.resources, state.rate, state.headroom, state.planned)
     state.clock.t = books.tally.t
-    if not payable:
+    look_ahead(books, state)
+    return payable
+
+
+def decide(params: Any, books: Books, state: State) -> Decision:
+    """Begin a round and choose: an arm that can be paid for, or none. Of a refusal the tag is the arm refused."""
+    if not enter(books, state):
         return Decision(SKIP, GUARD, SKIP)
     chosen = choose(params, state)
     arm, reason = chosen.arm, chosen.reason
@@ -90,17 +99,28 @@ def begin(params: Any, books: Books, state: State, decision: Decision) -> None:
     """Set the largest costs of a pull aside, or settle a round without one."""
     commit(params, state, decision)
     if is_pull(books, decision.arm):
-        reserve(books, state.resources, decision.arm)
-        state.pending[decision.arm] += 1
+        wait_for(books, state, decision.arm)
     else:
-        tally = books.tally
-        tally.idle += 1
-        if decision.arm == SKIP:
-            tally.skips += 1
-        for d in range(len(state.resources)):
-            books.cost[d] = 0.0
-        learn(params, state, decision, 0.0, books.cost)
-        close_round(books, state.resources)
+        sit_out(params, books, state, decision)
+
+
+@kernel
+def wait_for(books: Books, state: State, arm: int) -> None:
+    """Set the largest costs of a pull aside until its outcome is known."""
+    reserve(books, state.resources, arm)
+    state.pending[arm] += 1
+
+
+def sit_out(params: Any, books: Books, state: State, decision: Decision) -> None:
+    """Settle a round without a pull."""
+    tally = books.tally
+    tally.idle += 1
+    if decision.arm == SKIP:
+        tally.skips += 1
+    for d in range(len(state.resources)):
+        books.cost[d] = 0.0
+    learn(params, state, decision, 0.0, books.cost)
+    close_round(books, state.resources)
 
 
 def conclude(params: Any, books: Books, state: State, decision: Decision, reward: float) -> None:
@@ -108,7 +128,6 @@ def conclude(params: Any, books: Books, state: State, decision: Decision, reward
     arm = decision.arm
     books.tally.earned += reward
     books.pulls[arm] += 1
-    state.pending[arm] -= 1
     observe(state.arms, state.resources, arm, reward, books.cost)
     learn(params, state, decision, reward, books.cost)
     close_round(books, state.resources)
@@ -139,7 +158,8 @@ def tell(
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
     for d in range(len(state.resources)):
         books.cost[d] = cost[d]
-        move(books, d, released[d], charged[d])
+        settle_one(books, arm, d, released[d], charged[d])
+    state.pending[arm] -= 1
     conclude(params, books, state, Decision(arm, reason, tag), reward)
 
 
@@ -147,9 +167,7 @@ def follow(params: Any, storage: Storage, arm: int, reason: int, tag: int) -> No
     """Begin a round with a decision that was made earlier, as a journal tells it."""
     books = Books(storage.tally[0], *book_rows(storage))
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
-    payable = open_round(books, state.resources, state.rate, state.headroom, state.planned)
-    state.clock.t = books.tally.t
-    if payable:
+    if enter(books, state):
         rechoose(params, state)
     begin(params, books, state, Decision(arm, reason, tag))
 
@@ -168,9 +186,7 @@ def open_turn(storage: Storage) -> bool:
     """Begin a round whose choice is made in Python. Says whether some pull might be paid for."""
     books = Books(storage.tally[0], *book_rows(storage))
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
-    payable = open_round(books, state.resources, state.rate, state.headroom, state.planned)
-    state.clock.t = books.tally.t
-    return payable
+    return enter(books, state)
 
 
 def take_turn(params: Any, storage: Storage, arm: int, reason: int) -> Decision:
@@ -199,15 +215,53 @@ def simulate(params: Any, storage: Storage, world: Any, until: int) -> None:
     tally = books.tally
     while tally.t < until and tally.fault == NO_FAULT:
         decision = decide(params, books, state)
+        commit(params, state, decision)
+        arm = decision.arm
+        if not is_pull(books, arm):
+            sit_out(params, books, state, decision)
+            continue
+        # The key is that of the books: a policy may write to its own clock.
+        reward = outcome(world, tally, arm, books.pulls[arm], books.cost)
+        if math.isnan(reward):
+            wait_for(books, state, arm)
+            break
+        charge(books, state.resources)  # nothing was set aside: the news is here
+        conclude(params, books, state, decision, reward)
+
+
+def simulate_late(params: Any, storage: Storage, world: Any, late: Late, until: int) -> None:
+    """The same with news that comes later (see kernels/late.py)."""
+    books = Books(storage.tally[0], *book_rows(storage))
+    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    tally = books.tally
+    while tally.t < until and tally.fault == NO_FAULT:
+        decision = decide(params, books, state)
         begin(params, books, state, decision)
         arm = decision.arm
         if is_pull(books, arm):
-            # The key is that of the books: a policy may write to its own clock.
-            reward = outcome(world, tally, arm, books.pulls[arm], books.cost)
+            reward = outcome(world, tally, arm, late.begun[arm], books.cost)
             if math.isnan(reward):
                 break
+            post(late, tally, arm, decision.reason, decision.tag, reward, books.cost)
+        deliver(params, books, state, late)
+        close_round(books, state.resources)
+        close_truth(late, books)
+
+
+def deliver(params: Any, books: Books, state: State, late: Late) -> None:
+    """Take in the news that arrives at the end of this round."""
+    entry = next_news(late, books.tally.t)
+    while entry != NONE:
+        slot = entry >> 1
+        arm, reason, tag = late.decisions[slot, 0], late.decisions[slot, 1], late.decisions[slot, 2]
+        for d in range(len(state.resources)):
+            books.cost[d] = late.costs[slot, d]
+        if entry & 1 == COST:
             settle(books, state.resources, arm)
-            conclude(params, books, state, decision, reward)
+        if late.missing[slot] == 0:
+            state.pending[arm] -= 1
+            conclude(params, books, state, Decision(arm, reason, tag), late.rewards[slot])
+        entry = next_news(late, books.tally.t)
 
 
 def replay(params: Any, storage: Storage, log: "Log") -> None:
@@ -252,7 +306,7 @@ def graft_templates(policy: type[Policy], counted: bool, functions: Parts) -> Pa
     needs_choice = policy.commit is not commit_nothing
     parts: Parts = {**functions, "reasons": (counted_kernel if counted else kernel)(lambda: count)}
     parts["rechoose"] = graft(choose_again if needs_choice else choose_not, counted, **parts)
-    for template in (book_rows, state_rows, decide, begin, conclude, ask, tell, follow):
+    for template in (book_rows, state_rows, decide, sit_out, begin, conclude, deliver, ask, tell, follow):
         parts[template.__name__] = graft(template, counted, **parts)
     return parts
 
@@ -262,6 +316,13 @@ def simulator_for(policy: type[Policy], world: type[World]) -> Callable[..., Non
     """`simulate` for a policy on a kind of world. It is compiled when it is first called, once per machine."""
     name, counted, parts = policy_parts(policy)
     return bind(simulate, f"{name} on {world.__module__}", counted, **parts, outcome=kernel(world.outcome))
+
+
+@cache
+def late_simulator_for(policy: type[Policy], world: type[World]) -> Callable[..., None]:
+    """`simulate_late` for a policy on a kind of world."""
+    name, counted, parts = policy_parts(policy)
+    return bind(simulate_late, f"{name} on {world.__module__}", counted, **parts, outcome=kernel(world.outcome))
 
 
 @cache
@@ -300,6 +361,27 @@ def bound_carrier() -> tuple[Callable[..., bool], Callable[..., Decision], Calla
 def puller_for(world: type[World]) -> Callable[..., float]:
     """The outcome of a compiled world, for a loop in Python."""
     return bind(pull_once, world.__module__, counted=False, outcome=kernel(world.outcome))
+
+
+@cache
+def calendar() -> tuple[Callable[..., None], Callable[..., int]]:
+    """The calendar of late news, for a loop in Python: put an outcome on its way, take the next news."""
+    return bind(post_once, "late", counted=False), bind(news_once, "late", counted=False)
+
+
+def post_once(late: Late, storage: Storage, arm: int, reason: int, tag: int, reward: float, cost: Floats) -> None:
+    """`post`, called from Python."""
+    post(late, storage.tally[0], arm, reason, tag, reward, cost)
+
+
+def news_once(late: Late, storage: Storage) -> int:
+    """`next_news`, called from Python; with the last of a round the round is closed."""
+    books = Books(storage.tally[0], *book_rows(storage))
+    entry = next_news(late, books.tally.t)
+    if entry == NONE:
+        close_round(books, storage.resources)
+        close_truth(late, books)
+    return entry
 
 
 def pull_once(world: Any, clock: Any, arm: int, count: int, cost: Floats) -> float:

@@ -19,17 +19,21 @@ from paceline.engine import (
     Log,
     bound_calls,
     bound_carrier,
+    calendar,
     compiled_replayer,
+    late_simulator_for,
     puller_for,
     simulator_for,
 )
 from paceline.errors import InvalidPolicy
-from paceline.kernels.budget import UNITS
-from paceline.kernels.jit import CompilerError, direct
+from paceline.kernels.budget import UNITS, settle
+from paceline.kernels.jit import CompilerError, direct, plain_throughout
+from paceline.kernels.late import COST, NONE, Late
 from paceline.kernels.state import GUARD, SKIP, Decision, Storage, books_in
 from paceline.policies.policy import Policy, Setting
 from paceline.policies.python_policy import CARRIED, CHOSEN, Carrier, PythonPolicy, Session, described
 from paceline.policies.rules import blame, check_functions
+from paceline.worlds.delays import Delays
 from paceline.worlds.python_world import PlayedWorld
 from paceline.worlds.world import World
 
@@ -129,6 +133,11 @@ def replay_in_python(session: Session, storage: Storage, log: Log) -> None:
             take_one(CARRIED, storage, arm, reason)
 
 
+Outcome = tuple[float, tuple[float, ...]]  # a reward, and the costs
+
+settle_in_python = plain_throughout(settle)
+
+
 class Played(NamedTuple):
     """A policy and a world that are ready to be played against each other, step by step."""
 
@@ -136,34 +145,87 @@ class Played(NamedTuple):
     storage: Storage
     until: Callable[[int], None]  # play on until so many rounds are settled
     is_in_python: bool  # the policy, or the world, or both
+    late: Late | None = None  # where news is late: what is on its way, and the truth
 
 
-def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting) -> Played:
+def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting, delays: Delays | None = None) -> Played:
     """A game before its first round; policy and world may be compiled or in plain Python.
 
     With both compiled a round takes some ten nanoseconds, else a few microseconds and what the Python code takes.
     """
     setting = setting.seen_by(policy)
     storage = policy.new_storage(setting, setting.seed, setting.stream)
+    late = None if delays is None else delays.calendar(setting.arms, setting.resources)
     with blamed(policy, setting):
         params = policy.params(setting)
         if isinstance(policy, PythonPolicy) or isinstance(world, PlayedWorld):
-            return Played(params, storage, in_python(policy, params, storage, world), True)
-        loop, data = simulator_for(type(policy), type(world)), world.data
-        loop(params, storage, data, 0)  # compiles
+            until = (
+                in_python(policy, params, storage, world)
+                if late is None
+                else late_in_python(policy, params, storage, world, late)
+            )
+            return Played(params, storage, until, True, late)
+        data: tuple[Any, ...] = (world.data,) if late is None else (world.data, late)
+        loop = (simulator_for if late is None else late_simulator_for)(type(policy), type(world))
+        loop(params, storage, *data, 0)  # compiles
 
-    def until(rounds: int) -> None:
-        loop(params, storage, data, rounds)
+    def until_round(rounds: int) -> None:
+        loop(params, storage, *data, rounds)
         check_choice(policy, storage)
 
-    return Played(params, storage, until, False)
+    return Played(params, storage, until_round, False, late)
+
+
+def outcomes_of(world: World | PlayedWorld, storage: Storage) -> Callable[[int, int, int], Outcome]:
+    """The outcome of a pull: of round t, the arm, and how many times it was pulled before."""
+    return pulled(world, storage) if isinstance(world, World) else world.outcome
+
+
+def late_in_python(
+    policy: Policy, params: Any, storage: Storage, world: World | PlayedWorld, late: Late
+) -> Callable[[int], None]:
+    """`in_python` with news that comes later."""
+    ask_one, tell_one = calls_with(policy, params, storage)
+    outcome_of, books = outcomes_of(world, storage), books_in(storage)
+    tally, largest = books.tally, [tuple(units) for units in books.largest.tolist()]
+    nothing = (0,) * len(storage.resources)
+    post, news = calendar()
+    post = direct(post, late, storage, 0, 0, 0, 0.5, books.cost)
+    news = direct(news, late, storage)
+
+    def deliver() -> None:
+        while (entry := news(late, storage)) != NONE:
+            slot, is_cost = entry >> 1, entry & 1 == COST
+            arm, reason, tag = late.decisions[slot].tolist()
+            cost = tuple(late.costs[slot].tolist())
+            if late.missing[slot] == 0:
+                units = (largest[arm], tuple(map(charge_of, cost))) if is_cost else (nothing, nothing)
+                tell_one(params, storage, arm, reason, tag, float(late.rewards[slot]), cost, *units)
+            elif is_cost:
+                books.cost[:] = cost
+                settle_in_python(books, storage.resources, arm)
+
+    def until(rounds: int) -> None:
+        while tally.t < rounds:
+            decision = ask_one(params, storage)
+            if decision.reason == GUARD:
+                check_choice(policy, storage, params)
+            arm = decision.arm
+            if 0 <= arm < late.begun.size:
+                reward, cost = outcome_of(int(tally.t), arm, int(late.begun[arm]))
+                if math.isnan(reward):
+                    return
+                books.cost[:] = cost
+                post(late, storage, *decision, reward, books.cost)
+            deliver()
+
+    return until
 
 
 def in_python(policy: Policy, params: Any, storage: Storage, world: World | PlayedWorld) -> Callable[[int], None]:
     """A loop over rounds in plain Python, for a policy or a world that is."""
     ask_one, tell_one = calls_with(policy, params, storage)
-    outcome_of = pulled(world, storage) if isinstance(world, World) else world.outcome
-    books = books_in(storage)
+    outcome_of, books = outcomes_of(world, storage), books_in(storage)
     tally, pulls, largest = books.tally, books.pulls, [tuple(units) for units in books.largest.tolist()]
 
     def until(rounds: int) -> None:
@@ -176,18 +238,22 @@ def in_python(policy: Policy, params: Any, storage: Storage, world: World | Play
                 reward, cost = outcome_of(int(tally.t), arm, int(pulls[arm]))
                 if math.isnan(reward):
                     return
-                charged = tuple(math.ceil(entry * UNITS) for entry in cost)
-                tell_one(params, storage, *decision, reward, cost, largest[arm], charged)
+                tell_one(params, storage, *decision, reward, cost, largest[arm], tuple(map(charge_of, cost)))
 
     return until
 
 
-def pulled(world: World, storage: Storage) -> Callable[[int, int, int], tuple[float, tuple[float, ...]]]:
+def charge_of(cost: float) -> int:
+    """A cost in units, rounded up."""
+    return math.ceil(cost * UNITS)
+
+
+def pulled(world: World, storage: Storage) -> Callable[[int, int, int], Outcome]:
     """The outcomes of a compiled world, asked for from Python."""
     cost, data, clock = np.zeros(len(storage.resources)), world.data, storage.tally
     pull = direct(puller_for(type(world)), data, clock, 0, 0, cost)
 
-    def outcome_of(_: int, arm: int, count: int) -> tuple[float, tuple[float, ...]]:
+    def outcome_of(_: int, arm: int, count: int) -> Outcome:
         return pull(data, clock, arm, count, cost), tuple(cost.tolist())
 
     return outcome_of

@@ -64,6 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--resources", type=int, metavar="N", help="resources of each problem, for kinds with several (default: 2)"
     )
     parser.add_argument(
+        "--delay",
+        metavar="X",
+        help="rounds by which outcomes are late, as a value of TOML: 5, {geometric = 50}, [0, 0, 9], or "
+        "{cost = 5, reward = 50} with these (default: not late)",
+    )
+    parser.add_argument(
         "--out",
         type=Path,
         default=Path("paceline-compare"),
@@ -80,6 +86,7 @@ def run(options: argparse.Namespace) -> None:
     from paceline.experiments.arena import check_scale, compare, rounds_to_play
     from paceline.experiments.comparison import write_report
     from paceline.problems import families as problems
+    from paceline.worlds.delays import read_toml_delays
 
     if options.list:
         width = max(map(len, problems.KINDS)) + 2
@@ -88,6 +95,7 @@ def run(options: argparse.Namespace) -> None:
         return
     kinds = [problems.check_kind(kind) for kind in dict.fromkeys(options.kinds or KINDS)]
     given = {"shortfall": options.shortfall, "resources": options.resources}
+    delay = None if options.delay is None else read_toml_delays(options.delay)
     counts = {kind: len(problems.random(kind, 0, **given).resources) for kind in kinds}
     chosen = {kind: policies_of(options.policies, counts[kind]) for kind in kinds}
     scale = {name: getattr(options, name) for name in ("problems", "trials", "seed")}
@@ -100,7 +108,7 @@ def run(options: argparse.Namespace) -> None:
     arenas = []
     for kind in kinds:
         print(f"{kind}: {problems.KINDS[kind]}", file=sys.stderr)
-        arena = compare(kind, chosen[kind], rounds=rounds[kind], **scale, **given, progress=True)
+        arena = compare(kind, chosen[kind], rounds=rounds[kind], **scale, **given, progress=True, delay=delay)
         arena.save(options.out / f"compare-{kind}.npz")
         arena.plot(options.out / f"compare-{kind}.png")
         arenas.append(arena)

@@ -25,6 +25,7 @@ from paceline.reports.tables import Table
 from paceline.simulation.progress import progress_bar
 from paceline.simulation.results import Results, list_names
 from paceline.simulation.simulate import check_executor, checkpoint_rounds, play_trials
+from paceline.worlds.delays import DelayLike, read_delays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -191,13 +192,15 @@ def compare(
     resources: int | None = None,
     executor: Executor | None = None,
     progress: bool = False,
+    delay: DelayLike = None,
 ) -> Arena:
     """Play each policy on each problem of a family: one of `paceline.problems.KINDS`, or a list of problems.
 
     ``problems`` is the size of the family, ``shortfall`` says how close the race is, ``resources`` how many there are
     (see `paceline.problems.random`); these go with a kind. ``rounds`` are 20,000 unless given, or as many as the kind
-    is for: "start" is for 500, and no more. ``seed`` draws the family and the trials. Every policy meets the same
-    random numbers on a problem, and each problem has numbers of its own.
+    is for: "start" is for 500, and no more. ``delay`` says how late outcomes are (see `simulate`). ``seed`` draws the
+    family and the trials. Every policy meets the same random numbers on a problem, and each problem has numbers of its
+    own.
 
     >>> from paceline import paper
     >>> arena = compare([paper.three_arms()], ["suak", "uniform"], rounds=1000, trials=2)
@@ -208,6 +211,7 @@ def compare(
     rounds = rounds_to_play(kind_or_problems, rounds, ROUNDS)
     check_scale(problems, rounds, trials, seed)
     check_executor(executor)
+    delays = read_delays(delay)
     title, problems_to_play = field(kind_or_problems, problems, seed, shortfall, resources)
     for problem in problems_to_play:
         for policy in chosen.values():
@@ -216,10 +220,11 @@ def compare(
     points = checkpoint_rounds(rounds, [round(at) for at in np.geomspace(first, rounds, CHECKPOINTS).tolist()])
     with progress_bar(rounds * trials * len(chosen) * len(problems_to_play), progress) as bar:
         results = [
-            play_trials(problem, chosen, points, seed, range(number * trials, (number + 1) * trials), executor, bar)
+            play_trials(problem, chosen, points, seed, streams, executor, bar, delays=delays)
             for number, problem in enumerate(problems_to_play)
+            for streams in [range(number * trials, (number + 1) * trials)]
         ]
-    return Arena(title, tuple(results))
+    return Arena(title if delays is None else f"{title}, {delays.in_words()}", tuple(results))
 
 
 def rounds_to_play(kind: object, rounds: int | None, otherwise: int) -> int:

@@ -89,7 +89,7 @@ class Experiment:
     def tasks(self) -> list["Task"]:
         """The units of work, in the order of the results."""
         return [
-            Task(number, place, label, field.problem, spec.policy, self.rounds, self.seed, field.stream, first, count)
+            Task(number, place, label, field, spec.policy, self.rounds, self.seed, first, count)
             for number, field in enumerate(self.problems)
             for place, (label, spec) in enumerate(self.policies.items())
             for first in range(0, self.trials, self.block)
@@ -120,6 +120,7 @@ class Experiment:
                     "swept": field.swept,
                     "words": field.words,
                     "problem": field.problem.to_dict(),
+                    **({} if field.delays is None else {"delay": field.delays.written()}),
                 }
                 for field in self.problems
             ],
@@ -160,11 +161,10 @@ class Task:
     number: int  # of the problem
     place: int  # of the policy
     label: str
-    problem: Problem
+    field: ProblemSpec
     policy: Policy
     rounds: Ints
     seed: int
-    stream: int  # of the problem
     first: int  # trial
     count: int
 
@@ -180,9 +180,9 @@ class Task:
 
     def trials(self) -> list[Trial]:
         """The trials, each with its stream."""
-        first = self.stream + self.first
+        first = self.field.stream + self.first
         return [
-            Trial(self.problem, self.policy, self.rounds, self.seed, stream)
+            Trial(self.field.problem, self.policy, self.rounds, self.seed, stream, delays=self.field.delays)
             for stream in range(first, first + self.count)
         ]
 

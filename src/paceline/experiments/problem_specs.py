@@ -16,6 +16,7 @@ from paceline.problems.distributions import Empirical
 from paceline.problems.families import check_kind, family
 from paceline.problems.problem import Problem
 from paceline.problems.resources import by_resource
+from paceline.worlds.delays import Delays, read_delays
 
 # Streams: bits 0 to 31 count the trials, 32 to 47 the members of a family, from 48 on the [[problem]] tables.
 MEMBER, TABLE = 32, 48
@@ -37,6 +38,7 @@ class ProblemSpec:
     stream: int
     swept: dict[str, Any]
     words: str  # the same in words, at the end of the name
+    delays: Delays | None = None  # of the outcomes
 
 
 def read_problems(given: object, folder: Path) -> list[ProblemSpec]:
@@ -46,13 +48,14 @@ def read_problems(given: object, folder: Path) -> list[ProblemSpec]:
         raise InvalidValue("an experiment must have problems, as [[problem]] tables, got none")
     checks.whole("the number of [[problem]] tables", len(entries), 1, MOST)
     found: list[ProblemSpec] = []
-    for number, table in enumerate(entries):
+    for number, entry in enumerate(entries):
         where = f"problem {number + 1}"
-        for variant in at(where, lambda t=table: list(variants(t))):  # type: ignore[misc]
+        for variant in at(where, lambda e=entry: list(variants(e))):  # type: ignore[misc]
+            delays = at(where, lambda v=variant: read_delays(v.table.get("delay")))  # type: ignore[misc]
             members = at(where, lambda v=variant: list(problems_of(v.table, folder)))  # type: ignore[misc]
             for member, (name, problem) in enumerate(members):
                 stream = (number << TABLE) + (member << MEMBER)
-                found.append(ProblemSpec(name + variant.words, problem, stream, variant.swept, variant.words))
+                found.append(ProblemSpec(name + variant.words, problem, stream, variant.swept, variant.words, delays))
     names = [field.name for field in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -72,7 +75,7 @@ def problems_of(table: dict[str, Any], folder: Path) -> Named:
         raise InvalidValue(
             f"a problem must come from one of {', '.join(sources)} or from rewards and costs, got {chosen}"
         )
-    rest = {key: value for key, value in table.items() if key != "name"}
+    rest = {key: value for key, value in table.items() if key not in ("name", "delay")}
     if not chosen:
         yield text_in(table, "name", "problem"), Problem.from_dict(rest)
         return

@@ -69,8 +69,11 @@ def choose_executor(
 
 
 def first_trials(tasks: Iterable[Task]) -> list[Trial]:
-    """One trial for each kind of policy and number of resources: what must be compiled."""
-    found = {(type(task.policy), len(task.problem.resources)): task for task in reversed(list(tasks))}
+    """One trial for each kind of policy, number of resources and kind of loop: what must be compiled."""
+    found = {
+        (type(task.policy), len(task.field.problem.resources), task.field.delays is None): task
+        for task in reversed(list(tasks))
+    }
     return [task.trials()[0] for task in found.values()]
 
 

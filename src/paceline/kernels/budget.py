@@ -7,6 +7,8 @@ the promise holds whatever the policy asks for and whatever the pull turns out t
 
 A live program may learn late what a pull has cost. Until then its largest cost stays reserved, and counts as spent in
 the headroom: no order of late news can overdraw. A pull that refills a resource counts when it is told, not before.
+Pacing on that headroom would swing, for it answers to a decision only when the news comes; policies are shown an
+outlook as well (outlook.py), and the guard never looks at it.
 
 A resource may have a cap, as a battery has: what would come in above it is lost, and the line is the smaller one.
 
@@ -90,6 +92,9 @@ class Books(NamedTuple):
     least: Ints  # the smallest of the arms' largest costs: with less nothing can be pulled
     unit: Floats  # a unit on the scale on which costs are at most 1
     cost: Floats  # of the pull that is being settled, on that scale
+    peak: Floats  # for the outlook (outlook.py): the most that was expected back of pulls on their way, fading, and
+    depth: Floats  # how many such pulls there were
+    unpaid: Floats  # (K, D): pulls whose cost is not known yet
     largest: Ints  # (K, D): the largest possible cost of each arm
     pulls: Ints  # (K,): pulls whose outcome is known; the n-th pull of an arm is the n-th draw of the world
 
@@ -161,6 +166,8 @@ def reserve(books: Books, resources: Any, arm: int) -> None:
     """Set the largest costs of a pull aside."""
     for d in range(len(resources)):
         books.reserved[d] += books.largest[arm, d]
+        if books.largest[arm, d] > 0:
+            books.unpaid[arm, d] += 1.0
 
 
 @kernel
@@ -173,7 +180,22 @@ def units_for(cost: float) -> int:
 def settle(books: Books, resources: Any, arm: int) -> None:
     """Release the reservation of a pull and charge the costs that are in ``books.cost``."""
     for d in range(len(resources)):
-        move(books, d, books.largest[arm, d], units_for(books.cost[d]))
+        settle_one(books, arm, d, books.largest[arm, d], units_for(books.cost[d]))
+
+
+@kernel
+def charge(books: Books, resources: Any) -> None:
+    """Charge the costs in ``books.cost`` of a pull for which nothing was set aside: they are known at once."""
+    for d in range(len(resources)):
+        move(books, d, 0, units_for(books.cost[d]))
+
+
+@kernel
+def settle_one(books: Books, arm: int, d: int, released: int, charged: int) -> None:
+    """Release and charge units of one resource for a pull; what was set aside is released in one piece."""
+    if released > 0:
+        books.unpaid[arm, d] -= 1.0
+    move(books, d, released, charged)
 
 
 @kernel

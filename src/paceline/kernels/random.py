@@ -19,6 +19,7 @@ Word = Any  # an unsigned 64-bit integer: np.uint64 in Python, uint64 in machine
 OUTCOME = np.uint64(0)
 DECISION = np.uint64(1)
 GENERATOR = np.uint64(2)  # draws of a plain-Python policy, one after the other
+DELAY = np.uint64(3)
 
 FIRST_MULTIPLIER = np.uint64(0xD2E7470EE14C6C93)
 SECOND_MULTIPLIER = np.uint64(0xCA5A826395121157)

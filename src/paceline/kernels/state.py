@@ -76,6 +76,7 @@ class State(NamedTuple):
     resources: Any  # (0, 1, ... D-1): a tuple, so that D is a constant for the compiler
     rate: Floats  # (D,), what comes in per round; with credits, per round so far
     headroom: Floats  # (D,), what may still be spent, on the scale on which costs are at most 1
+    outlook: Floats  # (D,), the headroom to pace on; the same unless costs are on their way (see outlook.py)
     planned: Floats  # (D,), what should be left of a start stock that has to last; else 0
     cap: Floats  # (D,), the most that can be in stock; infinite without a cap
     largest: Floats  # (K, D), the largest possible cost of each arm
@@ -88,10 +89,10 @@ class State(NamedTuple):
 
 # Rows of the blocks.
 AMOUNTS = 13  # of `Books`, from start to least
-MEASURES = 6  # unit, cost; rate, headroom, planned, cap
+MEASURES = 9  # unit, cost, peak, depth; rate, headroom, outlook, planned, cap
 COUNTS = 3  # pulls of the books; pulls of the estimates, pending
 NUMBERS = 6  # reward sum, squares, mean, width; rewards and shares of the scratch
-COSTS = 4  # largest, sum, squares, mean
+COSTS = 5  # largest, sum, squares, mean; unpaid of the books
 WIDTH_ROW, LOWEST_ROW, CAP_ROW = 3, 10, 6
 
 
@@ -120,7 +121,7 @@ def book_rows(storage: Storage) -> Any:
     """The fields of `Books` after the tally: views of the blocks. (A kernel cannot return a record.)"""
     a, m = storage.amounts, storage.measures
     lines = a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]
-    return (*lines, m[0], m[1], storage.limits, storage.counts[0])
+    return (*lines, m[0], m[1], m[2], m[3], storage.costs[4], storage.limits, storage.counts[0])
 
 
 @kernel
@@ -129,7 +130,8 @@ def state_rows(storage: Storage) -> Any:
     m, c, n, k = storage.measures, storage.counts, storage.numbers, storage.costs
     arms = Estimates(c[1], n[0], n[1], n[2], n[3], k[1], k[2], k[3])
     scratch = Scratch(n[4], storage.scratch, n[5], storage.members, storage.program)
-    return (storage.resources, m[2], m[3], m[4], m[5], k[0], arms, c[2], storage.context, storage.memory, scratch)
+    shown = m[4], m[5], m[6], m[7], m[8]
+    return (storage.resources, *shown, k[0], arms, c[2], storage.context, storage.memory, scratch)
 
 
 @kernel
@@ -185,5 +187,5 @@ def new_storage(arms: int, resources: int, memory: Any, record: np.dtype[Any]) -
     storage.amounts[CAP_ROW] = UNLIMITED
     storage.amounts[LOWEST_ROW] = np.iinfo(np.int64).max
     storage.measures[0] = 1.0 / UNITS
-    storage.measures[5] = np.inf
+    storage.measures[MEASURES - 1] = np.inf  # no caps
     return storage

@@ -133,6 +133,12 @@ class ArmSet:
         d = next(short)
         return d, min(self.max_costs[slot][d] for slot in slots)
 
+    def drop_unpaid(self, slot: int, released: Units) -> None:
+        """Of a pull of this arm the costs are known for which units were released, before all of it is known."""
+        place = self.places.get(slot)
+        unpaid = books_in(self.all).unpaid[slot] if place is None else self.books.unpaid[place]
+        unpaid -= np.array(released) > 0
+
     def drop_pending(self, slot: int) -> None:
         """A pull of this arm is not waited for any more, and has taught nothing."""
         place = self.places.get(slot)

@@ -201,7 +201,10 @@ class Ledger:
         """Release and charge units for a pull of which not all is known."""
         pull.reserved = tuple(map(int.__sub__, pull.reserved, released))
         pull.charged = tuple(map(int.__add__, pull.charged or self.no_units, charged))
-        self.move_units(released, charged)
+        self.catch_up()
+        for d, units in enumerate(zip(released, charged, strict=True)):
+            move_units(self.arm_set.books, d, *units)
+        self.arm_set.drop_unpaid(pull.slot, released)
 
     def settle(
         self, number: int, pull: PendingPull, reward: float, costs: Costs, released: Units, charged: Units
@@ -328,12 +331,6 @@ class Ledger:
             self.settled.popitem(last=False)
 
     # Amounts.
-
-    def move_units(self, released: Units, charged: Units) -> None:
-        """Release and charge units without an outcome to learn from."""
-        self.catch_up()
-        for d, units in enumerate(zip(released, charged, strict=True)):
-            move_units(self.arm_set.books, d, *units)
 
     def credit(self, amounts: tuple[float | None, ...], over: int = 0) -> None:
         """More income, besides the budget of each round: at once, or in equal parts over the rounds to come.

@@ -25,8 +25,8 @@ FORMAT = 2
 PULL = ("slot", "reason", "tag", "reserved", "charged", "reward", "costs", "deadline", "expired")
 SUMS = ("pulls", "reward_sum", "reward_squares", "cost_sum", "cost_squares")  # those of costs by resource
 # For each resource, what the engine counts and what it shows the policy; the rest follows from the settings.
-AMOUNTS = ("credited", "held", "held_rounds", "lost", "reserved", "spent", "lowest", "headroom")
-SHOWN = ("rate", "headroom", "planned")
+AMOUNTS = ("credited", "held", "held_rounds", "lost", "reserved", "spent", "lowest", "headroom", "peak", "depth")
+SHOWN = ("rate", "headroom", "outlook", "planned")
 
 
 def describe_ledger(ledger: Ledger) -> dict[str, Any]:
@@ -83,6 +83,7 @@ def restore_ledger(body: dict[str, Any], policy: PolicyLike | None = None) -> Le
     for entry in body["open"]:
         ledger.pending[entry["id"]] = restore_pull(entry)
         arm_set.full.pending[entry["slot"]] += 1
+        books_in(storage).unpaid[entry["slot"]] += np.array(entry["reserved"]) > 0
     arm_set.field()
     if isinstance(arm_set.params, Session):
         restore_session(arm_set.params, body["session"])

@@ -63,7 +63,7 @@ def pace_on_edge(state: State, arm: int, cheaper: int, low: float, spread: float
 
     ``cheaper`` is its neighbour, ``low`` the headroom below which that is due and ``spread`` the variance of its cost.
     """
-    headroom, due = state.headroom[0], arm
+    headroom, due = state.outlook[0], arm
     if headroom < low:
         due = cheaper if cheaper < state.arms.pulls.size else arm
     else:

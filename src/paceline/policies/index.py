@@ -24,6 +24,7 @@ from paceline.policies.pacing import (
     best_affordable,
     fit_stock,
     needed_with_doubt,
+    room_beside,
 )
 from paceline.policies.policy import Policy, Setting
 from paceline.policies.steering import commit_base, no_base, steer_base
@@ -119,7 +120,7 @@ def find_base(state: State) -> Base:
         needed = fit_stock(state, 0, 2.0 * most - rate, most)
     else:
         needed = headroom_for(state, expensive, cheap)
-    return Base(expensive, cheap, price, level, needed, state.headroom[0] >= needed)
+    return Base(expensive, cheap, price, level, needed, room_beside(state, cheap) >= needed)
 
 
 # Exploring.
@@ -141,7 +142,7 @@ def least_index(params: Params, state: State, base: Base) -> int:
         if index < best_index:
             # A cheap arm is explored in the rounds of the cheap one, as if it were that.
             as_cheap = paced and state.arms.pulls[i] > 0 and state.scratch.costs[0, i] <= state.rate[0]
-            if not as_cheap or state.headroom[0] < headroom_for(state, base.expensive, i):
+            if not as_cheap or state.outlook[0] < headroom_for(state, base.expensive, i):
                 best, best_index = i, index
     return best
 
@@ -152,13 +153,14 @@ def least_index(params: Params, state: State, base: Base) -> int:
 @kernel
 def explore(state: State, low: float, base: Base, arm: int) -> Decision:
     """Pull an arm to learn of it, or save up for it with the cheap arm of the base; the guard's reason for neither."""
-    count, rate, headroom, want = state.arms.pulls.size, state.rate[0], state.headroom[0], state.largest[arm, 0]
+    count, rate, room, want = state.arms.pulls.size, state.rate[0], state.headroom[0], state.largest[arm, 0]
     if believed_cost(state, low, arm) > rate and base.cheap < count:
+        room = state.outlook[0]
         if base.expensive == base.cheap:
             want += state.largest[base.cheap, 0] - rate
         else:
             want = headroom_for(state, arm, base.cheap)
-    if headroom >= want and affords(state, arm):
+    if room >= want and affords(state, arm):
         return Decision(arm, EXPLORED, arm)
     if base.cheap == count:
         return Decision(count, SAVING, arm)

@@ -12,7 +12,7 @@ from paceline.kernels.jit import kernel
 from paceline.kernels.state import Decision, State
 from paceline.kernels.steering import buffer as lundberg_buffer
 from paceline.policies.edge import cheaper_neighbour, is_on_edge, pace_on_edge
-from paceline.policies.pacing import PACED, REASONS
+from paceline.policies.pacing import PACED, REASONS, room_beside
 from paceline.policies.policy import Policy, Setting, learn_nothing
 from paceline.policies.steering import BaseMemory, commit_base, no_base, steer_base
 
@@ -68,7 +68,7 @@ def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Deci
         if due >= 0:
             return Decision(due, PACED, arm)
     needed = max(params.reserve + params.buffer * math.log(state.clock.t), state.planned[0])
-    if state.headroom[0] >= needed:
+    if room_beside(state, params.cheap) >= needed:
         return Decision(params.expensive, PACED, params.cheap)
     return Decision(params.cheap, PACED, params.expensive)
 

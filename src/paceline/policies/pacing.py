@@ -30,6 +30,14 @@ def affords(state: State, arm: int) -> bool:
 
 
 @kernel
+def room_beside(state: State, cheap: int) -> float:
+    """The headroom that decides whether an expensive arm is due: the outlook; beside the null arm, which needs none
+    and loses nothing, what may be spent now.
+    """
+    return float(state.headroom[0] if cheap == state.arms.pulls.size else state.outlook[0])
+
+
+@kernel
 def fit_stock(state: State, d: int, needed: float, largest: float) -> float:
     """The headroom that is needed, in view of what a stock can hold and has to last for.
 
@@ -82,7 +90,7 @@ def pace(state: State, expensive: int, cheap: int) -> Decision:
     arm, reason, other = expensive, SINGLE, expensive
     if expensive != cheap:
         reason = PACED
-        if state.headroom[0] >= needed_headroom(state, expensive, cheap):
+        if room_beside(state, cheap) >= needed_headroom(state, expensive, cheap):
             other = cheap
         else:
             arm = cheap

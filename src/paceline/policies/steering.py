@@ -18,6 +18,7 @@ from paceline.kernels.steering import (
     UNKNOWN_SPREAD,
     apply_credit,
     arm_spread,
+    has_null,
     largest_in_base,
     needed_headroom,
     steer,
@@ -77,7 +78,8 @@ def follow_base(state: State) -> Decision:
     scratch, resources, memory = state.scratch, state.resources, state.memory
     arms = memory.in_base.size
     program, steering = program_in(scratch, resources), steering_in(scratch, resources)
-    arm = steer(program, state.headroom, state.largest, memory.credit, steering, resources)
+    room = state.headroom if has_null(program, arms) else state.outlook  # beside the null arm nothing is lost
+    arm = steer(program, room, state.largest, memory.credit, steering, resources)
     if arm == arms or affords(state, arm):
         alone = arm < arms and steering.shares[arm] == 1.0
         return Decision(arm, SINGLE if alone else PACED, arm)

@@ -22,6 +22,7 @@ from paceline.problems.problem import Problem
 from paceline.simulation.progress import Progress, progress_bar
 from paceline.simulation.results import Results, Run
 from paceline.simulation.totals import Totals, new_totals, note, stack_trials
+from paceline.worlds.delays import DelayLike, Delays, read_delays
 from paceline.worlds.python_world import PlayedWorld, PythonWorld
 from paceline.worlds.stationary import world_of
 
@@ -48,6 +49,7 @@ class Trial:
     seed: int
     stream: int
     world: PythonWorld | None = None  # in place of the problem's own
+    delays: Delays | None = None
 
 
 def run_trial(trial: Trial, step: Callable[[int], None] | None = None) -> Totals:
@@ -58,7 +60,7 @@ def run_trial(trial: Trial, step: Callable[[int], None] | None = None) -> Totals
     problem, policy = trial.problem, trial.policy
     setting = replace(setting_of(problem, int(trial.checkpoints[-1])), seed=trial.seed, stream=trial.stream)
     world = world_of(problem) if trial.world is None else PlayedWorld(trial.world, problem, trial.seed, trial.stream)
-    game = prepare(policy, world, setting)
+    game = prepare(policy, world, setting, trial.delays)
     tally = game.storage.tally[0]
     totals = new_totals(len(trial.checkpoints), problem.arms, setting.resources, policy.record)
     stride = 1 if game.is_in_python else STRIDE
@@ -70,7 +72,7 @@ def run_trial(trial: Trial, step: Callable[[int], None] | None = None) -> Totals
                 stride = next_stride(until - done, time.perf_counter() - began)
             if step is not None:
                 step(until - done)
-        note(totals, at, game.storage)
+        note(totals, at, game.storage, game.late)
     return totals
 
 
@@ -134,6 +136,7 @@ def simulate(
     checkpoints: int | Sequence[int] = 200,
     executor: Executor | None = None,
     progress: bool = False,
+    delay: DelayLike = None,
 ) -> Results:
     """Play each policy on the problem, ``trials`` times, behind the guard.
 
@@ -141,6 +144,10 @@ def simulate(
     and adding one changes no other. Two calls with the same seed play the same random numbers, also on different
     problems: they share their luck, which is wanted when they are compared, and must not be counted twice when they
     are averaged (take another seed then, or `compare`).
+
+    With ``delay`` the outcome of a pull is known so many rounds late: a number, {"geometric": mean}, a list of observed
+    delays, or {"cost": ..., "reward": ...} with these. Until a cost is known its largest stays reserved. Results count
+    what was earned and spent in the round of the pull, known or not.
 
     Without an ``executor`` the trials run in threads, one per core; any concurrent.futures executor will do (for a Dask
     cluster ``client.get_executor()``) and gives the same numbers.
@@ -160,8 +167,9 @@ def simulate(
     points = checkpoint_rounds(rounds, checkpoints)
     trials = checks.whole("trials", trials, 1)
     seed = checks.seed(seed)
+    delays = read_delays(delay)
     with progress_bar(rounds * trials * len(chosen), progress) as bar:
-        return play_trials(problem, chosen, points, seed, range(trials), executor, bar, world)
+        return play_trials(problem, chosen, points, seed, range(trials), executor, bar, world, delays)
 
 
 def play_trials(
@@ -173,10 +181,11 @@ def play_trials(
     executor: Executor | None,
     bar: Progress,
     world: PythonWorld | None = None,
+    delays: Delays | None = None,
 ) -> Results:
     """What `simulate` does once its arguments are in order: a trial for each of the streams."""
     work = {
-        label: [Trial(problem, policy, points, seed, stream, world) for stream in streams]
+        label: [Trial(problem, policy, points, seed, stream, world, delays) for stream in streams]
         for label, policy in chosen.items()
     }
     for label_trials in work.values():

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.kernels.budget import UNITS
+from paceline.kernels.late import Late
 from paceline.kernels.state import NO_RECORD, Storage, books_in
 
 Floats = npt.NDArray[np.float64]
@@ -45,19 +46,31 @@ def new_totals(checkpoints: int, arms: int, resources: int, record: np.dtype[Any
     )
 
 
-def note(totals: Totals, at: int, storage: Storage) -> None:
-    """Write the totals so far into checkpoint number ``at``."""
+def note(totals: Totals, at: int, storage: Storage, late: Late | None = None) -> None:
+    """Write the totals so far into checkpoint number ``at``; what is on its way counts as earned and spent."""
     books = books_in(storage)
     tally = books.tally
-    totals.earned[at] = tally.earned
-    totals.spent[at] = in_amounts(books.spent)
+    truth = Truth(tally.earned, books.spent, books.pulls, books.lowest)
+    if late is not None:
+        truth = Truth(late.earned[0], late.spent, late.begun, late.lowest)
+    totals.earned[at] = truth.earned
+    totals.spent[at] = in_amounts(truth.spent)
     totals.lost[at] = in_amounts(books.lost)
     totals.skips[at] = tally.skips
     totals.idle[at] = tally.idle
-    totals.pulls[at] = books.pulls
+    totals.pulls[at] = truth.pulls
     if totals.memory.dtype.names:
         totals.memory[at] = storage.record[0]
-    totals.min_headroom[...] = in_amounts(books.lowest)
+    totals.min_headroom[...] = in_amounts(truth.lowest)
+
+
+class Truth(NamedTuple):
+    """What was earned, spent and pulled, whether the news of it has come or not."""
+
+    earned: float
+    spent: Ints
+    pulls: Ints
+    lowest: Ints
 
 
 def in_amounts(units: Ints) -> Any:

@@ -215,7 +215,7 @@ def live_rules(policy: Policy, problem: Problem, first: Choices) -> Iterator[str
                 return
 
 
-def bandit_for(policy: Policy, problem: Problem) -> Bandit:
+def bandit_for(policy: Policy, problem: Problem, seed: int = SEED, rounds: int = ROUNDS) -> Bandit:
     """A bandit with the lines of a problem, on its scale."""
     names = [f"arm {arm}" for arm in range(problem.arms)]
     refills = {name: 1.0 for name, refill in zip(problem.resources, problem.refills, strict=True) if refill}
@@ -229,8 +229,8 @@ def bandit_for(policy: Policy, problem: Problem) -> Bandit:
         scale=problem.named([1.0] * len(problem.resources)),
         start=given.get("start"),
         cap=given.get("cap"),
-        seed=SEED,
-        rounds=ROUNDS,
+        seed=seed,
+        rounds=rounds,
     )
 
 

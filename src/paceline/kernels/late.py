@@ -1,0 +1,137 @@
+"""Outcomes on their way: what a pull has brought, until the news of it arrives.
+
+The cost of a pull and its reward may be late, each by a number of rounds of its own. A delay of 0 is news at the end of
+the round of the pull, before the next decision. News of the same round arrives in the order of the pulls.
+
+Since one pull a round is the most, a pull of round t has the slot  t mod W,  where W is longer than the longest delay.
+The calendar is a ring of W rounds with a list of news for each. Nothing grows with the rounds played.
+
+What has really been earned and spent is counted here, in the round of the pull: the books of the guard only know of it
+later, and are never shown this.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.kernels.budget import Books, line_units, units_for
+from paceline.kernels.jit import kernel
+from paceline.kernels.random import DELAY, block, uniform
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+COST, REWARD = 0, 1  # what news is about; two entries of the calendar for each slot
+NONE = -1
+
+
+class Late(NamedTuple):
+    """Delays, the calendar, and the truth."""
+
+    cost_delays: Ints  # one of these is drawn, each as likely; empty if delays are geometric
+    reward_delays: Ints
+    log_stays: Floats  # (2,) of costs and rewards: log of the probability that news is a round later still
+    together: Ints  # (1,) whether cost and reward arrive with the same news
+    first: Ints  # (W,) and so on: the entries that arrive in a round, as a list
+    last: Ints
+    following: Ints  # (2 W,)
+    missing: Ints  # (W,) what of the pull in a slot is not known yet: a bit for the cost, one for the reward
+    decisions: Ints  # (W, 3) arm, reason and tag
+    rewards: Floats  # (W,)
+    costs: Floats  # (W, D)
+    begun: Ints  # (K,) the truth: pulls
+    spent: Ints  # (D,) units
+    lowest: Ints  # (D,) the smallest  line - spent  at the end of any round so far
+    earned: Floats  # (1,)
+
+
+@kernel
+def drawn_delay(delays: Ints, log_stay: float, u: float) -> int:
+    """A delay by a uniform number: geometric, or one of a list."""
+    if delays.size > 0:
+        return int(delays[int(u * delays.size)])
+    return int(math.log(u) / log_stay)
+
+
+@kernel
+def post_entry(late: Late, entry: int, due: int) -> None:
+    """Put an entry at the end of the list of the round in which it arrives."""
+    place = due % late.first.size
+    late.following[entry] = NONE
+    if late.first[place] == NONE:
+        late.first[place] = entry
+    else:
+        late.following[late.last[place]] = entry
+    late.last[place] = entry
+
+
+@kernel
+def post(late: Late, tally: Any, arm: int, reason: int, tag: int, reward: float, cost: Floats) -> None:
+    """A pull of this round has brought that; count it, and let the news of it be on its way.
+
+    The delays hang on the round alone, so that they are the same for every policy.
+    """
+    t = tally.t
+    slot = t % late.first.size
+    late.decisions[slot, 0], late.decisions[slot, 1], late.decisions[slot, 2] = arm, reason, tag
+    late.rewards[slot] = reward
+    late.begun[arm] += 1
+    late.earned[0] += reward
+    for d in range(late.spent.size):
+        late.costs[slot, d] = cost[d]
+        late.spent[d] += units_for(cost[d])
+    first, second, _, _ = block(tally.seed, tally.stream, np.uint64(t), np.uint64(0), DELAY, np.uint64(0))
+    cost_delay = drawn_delay(late.cost_delays, late.log_stays[COST], uniform(first))
+    late.missing[slot] = (1 << COST) | (1 << REWARD)
+    post_entry(late, 2 * slot + COST, t + cost_delay)
+    if late.together[0] == 0:
+        reward_delay = drawn_delay(late.reward_delays, late.log_stays[REWARD], uniform(second))
+        post_entry(late, 2 * slot + REWARD, t + reward_delay)
+
+
+@kernel
+def next_news(late: Late, t: int) -> int:
+    """The next entry that arrives at the end of round t, taken off the calendar; `NONE` if there is no more.
+
+    What it says is no longer missing; with the last news of a pull nothing is.
+    """
+    place = t % late.first.size
+    entry = late.first[place]
+    if entry != NONE:
+        late.first[place] = late.following[entry]
+        known = 3 if late.together[0] else 1 << (entry & 1)
+        late.missing[entry >> 1] &= ~known
+    return int(entry)
+
+
+@kernel
+def close_truth(late: Late, books: Books) -> None:
+    """Note the headroom that is really left at the end of a round."""
+    for d in range(late.spent.size):
+        late.lowest[d] = min(late.lowest[d], line_units(books, d) - late.spent[d])
+
+
+def new_late(
+    cost_delays: Ints, reward_delays: Ints, log_stays: Floats, together: bool, longest: int, arms: int, resources: int
+) -> Late:
+    """An empty calendar."""
+    width = longest + 1
+    return Late(
+        cost_delays=cost_delays,
+        reward_delays=reward_delays,
+        log_stays=log_stays,
+        together=np.array([together], np.int64),
+        first=np.full(width, NONE, np.int64),
+        last=np.full(width, NONE, np.int64),
+        following=np.full(2 * width, NONE, np.int64),
+        missing=np.zeros(width, np.int64),
+        decisions=np.zeros((width, 3), np.int64),
+        rewards=np.zeros(width),
+        costs=np.zeros((width, resources)),
+        begun=np.zeros(arms, np.int64),
+        spent=np.zeros(resources, np.int64),
+        lowest=np.full(resources, np.iinfo(np.int64).max, np.int64),
+        earned=np.zeros(1),
+    )

@@ -1,0 +1,149 @@
+"""How late the news of a pull is: what a user writes, and the calendar that follows from it.
+
+A delay is a number of rounds. 0 is news before the next decision. It is given as
+
+    5                       always so many rounds,
+    {"geometric": 50}       a geometric distribution with this mean, from 0,
+    [0, 0, 3, 120]          one of these, each as likely: delays that were observed,
+
+for the whole outcome, or by ``{"cost": ..., "reward": ...}`` for each on its own; what is not named is not late.
+"""
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from paceline import checks
+from paceline.errors import InvalidValue
+from paceline.kernels.late import Late, new_late
+
+LONGEST = 10_000_000  # rounds: each takes some hundred bytes of the calendar
+LEAST_UNIFORM = 2.0**-53  # that a delay is drawn by
+FORMS = 'a number of rounds, {"geometric": mean}, a list of numbers, or these by "cost" and "reward"'
+
+
+@dataclass(frozen=True)
+class Delay:
+    """Of costs, of rewards, or of both: one of ``values``, or geometric with a mean if there are none."""
+
+    values: tuple[int, ...] = (0,)
+    mean: float = 0.0
+
+    @property
+    def log_stay(self) -> float:
+        """Log p  of a geometric delay, P(delay >= k) = p^k, whose mean is  p / (1 - p)."""
+        return 0.0 if self.values else math.log(self.mean / (1.0 + self.mean))
+
+    @property
+    def longest(self) -> int:
+        """The longest that can be drawn."""
+        return max(self.values) if self.values else int(math.log(LEAST_UNIFORM) / self.log_stay)
+
+    def in_words(self) -> str:
+        """For a title."""
+        if not self.values:
+            return f"late by a geometric number of rounds with mean {self.mean:g}"
+        return f"{self.values[0]} rounds late" if len(self.values) == 1 else f"late by one of {len(self.values)} delays"
+
+    def written(self) -> Any:
+        """As a user would write it."""
+        if not self.values:
+            return {"geometric": self.mean}
+        return self.values[0] if len(self.values) == 1 else list(self.values)
+
+
+@dataclass(frozen=True)
+class Delays:
+    """How late the news of pulls is."""
+
+    cost: Delay
+    reward: Delay
+    together: bool  # cost and reward come with the same news
+
+    def calendar(self, arms: int, resources: int) -> Late:
+        """With nothing on its way."""
+        return new_late(
+            np.array(self.cost.values, np.int64),
+            np.array(self.reward.values, np.int64),
+            np.array([self.cost.log_stay, self.reward.log_stay]),
+            self.together,
+            max(self.cost.longest, self.reward.longest),
+            arms,
+            resources,
+        )
+
+    def in_words(self) -> str:
+        """For a title."""
+        if self.together:
+            return f"outcomes {self.cost.in_words()}"
+        both = {"costs": self.cost, "rewards": self.reward}
+        return ", ".join(f"{name} {delay.in_words()}" for name, delay in both.items() if delay.longest > 0)
+
+    def written(self) -> Any:
+        """As a user would write it."""
+        if self.together:
+            return self.cost.written()
+        return {"cost": self.cost.written(), "reward": self.reward.written()}
+
+
+DelayLike = int | Mapping[str, Any] | Sequence[int] | Delays | None  # what `read_delays` takes
+
+
+def read_toml_delays(text: str) -> Delays | None:
+    """The delays in a text, written as a value of TOML, as on a command line.
+
+    >>> read_toml_delays("{cost = 5}").in_words()
+    'costs 5 rounds late'
+    """
+    try:
+        given = tomllib.loads(f"delay = {text}")["delay"]
+    except tomllib.TOMLDecodeError:
+        given = text
+    return read_delays(given)
+
+
+def read_delays(given: object) -> Delays | None:
+    """The delays that a user wrote; None if nothing is late.
+
+    >>> read_delays(5).written(), read_delays({"cost": {"geometric": 50}}).written(), read_delays(0)
+    (5, {'cost': {'geometric': 50.0}, 'reward': 0}, None)
+    """
+    if given is None or isinstance(given, Delays):
+        return given
+    if isinstance(given, Mapping) and "geometric" not in given:
+        unknown = [name for name in given if name not in ("cost", "reward")]
+        if unknown or not given:
+            raise InvalidValue(f"delay must be {FORMS}, got {dict(given)!r}")
+        cost, reward = (read_delay(f"delay of the {name}", given.get(name, 0)) for name in ("cost", "reward"))
+        together = cost == reward == Delay()
+    else:
+        cost = reward = read_delay("delay", given)
+        together = True
+    return None if cost.longest == reward.longest == 0 else Delays(cost, reward, together)
+
+
+def read_delay(thing: str, given: object) -> Delay:
+    """One delay."""
+    if isinstance(given, Mapping):
+        if set(given) != {"geometric"}:
+            raise InvalidValue(f"{thing} must be {FORMS}, got {dict(given)!r}")
+        mean = checks.real(f"mean of the {thing}", given["geometric"], 0)
+        return checked(thing, Delay((), mean) if mean > 0.0 else Delay())
+    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes):
+        if len(given) == 0:
+            raise InvalidValue(f"{thing} must be {FORMS}, got an empty list")
+        return checked(thing, Delay(tuple(checks.whole(f"each {thing}", one, 0) for one in given)))
+    if isinstance(given, str | bytes | bool) or given is None:
+        raise InvalidValue(f"{thing} must be {FORMS}, got {given!r}")
+    return checked(thing, Delay((checks.whole(thing, given, 0),)))
+
+
+def checked(thing: str, delay: Delay) -> Delay:
+    """Refuse a delay for which a calendar would be too long."""
+    if delay.longest > LONGEST:
+        raise InvalidValue(f"{thing} must be {LONGEST} rounds at most, got one of {delay.longest}")
+    return delay
