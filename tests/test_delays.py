@@ -33,6 +33,8 @@ DELAYS = [
     {"geometric": 6},
     [0, 0, 2, 31],
     {"cost": 4},
+    {"batch": 20},
+    {"reward": {"batch": 7}},
     {"reward": 9},
     {"cost": {"geometric": 5}, "reward": [1, 2, 30]},
     {"cost": [0, 12], "reward": {"geometric": 3}},
@@ -46,12 +48,14 @@ def uniforms(t):
     return [(2.0 * (int(word) >> 12) + 1.0) * 2.0**-53 for word in generator.random_raw(2)]
 
 
-def drawn(delay, u):
-    """A delay by its distribution function."""
+def drawn(delay, t, u):
+    """A delay by its distribution function, or until the round is a multiple of the batch."""
     if isinstance(delay, int):
         return delay
     if isinstance(delay, list):
         return delay[int(u * len(delay))]
+    if "batch" in delay:
+        return next(wait for wait in range(delay["batch"]) if (t + wait) % delay["batch"] == 0)
     mean = delay["geometric"]
     return int(math.log(u) / math.log(mean / (1.0 + mean)))
 
@@ -64,7 +68,7 @@ def live(problem, policy, delay, rounds):
     )
     news, pulls, idle = defaultdict(list), np.zeros(problem.arms, int), 0
     earned, spent = 0.0, np.zeros(len(problem.resources))
-    apart = isinstance(delay, dict) and "geometric" not in delay
+    apart = isinstance(delay, dict) and ("cost" in delay or "reward" in delay)
     for t in range(1, rounds + 1):
         decision = bandit.ask()
         if decision.arm is None:
@@ -77,10 +81,10 @@ def live(problem, policy, delay, rounds):
             spent += list(cost.values()) if isinstance(cost, dict) else [cost]
             first, second = uniforms(t)
             if apart:
-                news[t + drawn(delay.get("cost", 0), first)].append((decision.id, None, cost))
-                news[t + drawn(delay.get("reward", 0), second)].append((decision.id, reward, None))
+                news[t + drawn(delay.get("cost", 0), t, first)].append((decision.id, None, cost))
+                news[t + drawn(delay.get("reward", 0), t, second)].append((decision.id, reward, None))
             else:
-                news[t + drawn(delay, first)].append((decision.id, reward, cost))
+                news[t + drawn(delay, t, first)].append((decision.id, reward, cost))
         for number, reward, cost in news.pop(t, []):
             bandit.tell(number, reward=reward, cost=cost)
     return pulls.tolist(), idle, earned, spent.tolist()
@@ -126,6 +130,7 @@ delays = st.one_of(
     st.integers(0, 40),
     st.lists(st.integers(0, 60), min_size=1, max_size=4),
     st.floats(0.01, 30).map(lambda mean: {"geometric": mean}),
+    st.integers(1, 40).map(lambda batch: {"batch": batch}),
 )
 
 
@@ -146,7 +151,7 @@ def test_no_line_is_crossed_and_the_breakdown_adds_up(delay, policy, problem, se
 
 def test_no_delay_is_the_run_without():
     plain = pl.simulate(EIGHT, "index", rounds=3000, trials=2, seed=SEED)["index"]
-    for nothing in (0, [0], {"geometric": 0}, {"cost": 0, "reward": 0}, {"cost": [0, 0]}):
+    for nothing in (0, [0], {"geometric": 0}, {"batch": 1}, {"cost": 0, "reward": 0}, {"cost": [0, 0]}):
         again = pl.simulate(EIGHT, "index", rounds=3000, trials=2, seed=SEED, delay=nothing)["index"]
         assert (again.totals.earned == plain.totals.earned).all()
         assert (again.spent == plain.spent).all()
@@ -168,6 +173,7 @@ BAD = {
     "unknown key": ({"cost": 1, "price": 2}, "got {'cost': 1, 'price': 2}"),
     "geometric and more": ({"geometric": 1, "cost": 2}, "got {'geometric': 1, 'cost': 2}"),
     "negative mean": ({"reward": {"geometric": -2}}, "mean of the delay of the reward must be"),
+    "no batch": ({"batch": 0}, "batch of the delay must be a whole number of at least 1, got 0"),
     "in a list": ([1, -3], "each delay must be a whole number of at least 0, got -3"),
     "too long": (10**9, "delay must be 10000000 rounds at most, got one of 1000000000"),
     "too long by chance": ({"geometric": 1e6}, "delay must be 10000000 rounds at most, got one of"),

@@ -30,9 +30,10 @@ NONE = -1
 class Late(NamedTuple):
     """Delays, the calendar, and the truth."""
 
-    cost_delays: Ints  # one of these is drawn, each as likely; empty if delays are geometric
+    cost_delays: Ints  # one of these is drawn, each as likely; empty if delays are geometric or come in batches
     reward_delays: Ints
     log_stays: Floats  # (2,) of costs and rewards: log of the probability that news is a round later still
+    batches: Ints  # (2,) news comes at the end of every so many rounds; 0 if not
     together: Ints  # (1,) whether cost and reward arrive with the same news
     first: Ints  # (W,) and so on: the entries that arrive in a round, as a list
     last: Ints
@@ -48,10 +49,12 @@ class Late(NamedTuple):
 
 
 @kernel
-def drawn_delay(delays: Ints, log_stay: float, u: float) -> int:
-    """A delay by a uniform number: geometric, or one of a list."""
+def drawn_delay(delays: Ints, log_stay: float, batch: int, t: int, u: float) -> int:
+    """The delay of a pull in round t, by a uniform number: one of a list, geometric, or until the batch is full."""
     if delays.size > 0:
         return int(delays[int(u * delays.size)])
+    if batch > 0:
+        return int(-t % batch)
     return int(math.log(u) / log_stay)
 
 
@@ -83,11 +86,12 @@ def post(late: Late, tally: Any, arm: int, reason: int, tag: int, reward: float,
         late.costs[slot, d] = cost[d]
         late.spent[d] += units_for(cost[d])
     first, second, _, _ = block(tally.seed, tally.stream, np.uint64(t), np.uint64(0), DELAY, np.uint64(0))
-    cost_delay = drawn_delay(late.cost_delays, late.log_stays[COST], uniform(first))
+    cost_delay = drawn_delay(late.cost_delays, late.log_stays[COST], late.batches[COST], t, uniform(first))
     late.missing[slot] = (1 << COST) | (1 << REWARD)
     post_entry(late, 2 * slot + COST, t + cost_delay)
     if late.together[0] == 0:
-        reward_delay = drawn_delay(late.reward_delays, late.log_stays[REWARD], uniform(second))
+        u, batch = uniform(second), late.batches[REWARD]
+        reward_delay = drawn_delay(late.reward_delays, late.log_stays[REWARD], batch, t, u)
         post_entry(late, 2 * slot + REWARD, t + reward_delay)
 
 
@@ -113,15 +117,22 @@ def close_truth(late: Late, books: Books) -> None:
         late.lowest[d] = min(late.lowest[d], line_units(books, d) - late.spent[d])
 
 
-def new_late(
-    cost_delays: Ints, reward_delays: Ints, log_stays: Floats, together: bool, longest: int, arms: int, resources: int
-) -> Late:
+class Rule(NamedTuple):
+    """How late news of one kind is: the numbers behind `drawn_delay`."""
+
+    delays: tuple[int, ...]
+    log_stay: float
+    batch: int
+
+
+def new_late(cost: Rule, reward: Rule, together: bool, longest: int, arms: int, resources: int) -> Late:
     """An empty calendar."""
     width = longest + 1
     return Late(
-        cost_delays=cost_delays,
-        reward_delays=reward_delays,
-        log_stays=log_stays,
+        cost_delays=np.array(cost.delays, np.int64),
+        reward_delays=np.array(reward.delays, np.int64),
+        log_stays=np.array([cost.log_stay, reward.log_stay]),
+        batches=np.array([cost.batch, reward.batch], np.int64),
         together=np.array([together], np.int64),
         first=np.full(width, NONE, np.int64),
         last=np.full(width, NONE, np.int64),

@@ -145,9 +145,9 @@ def simulate(
     problems: they share their luck, which is wanted when they are compared, and must not be counted twice when they
     are averaged (take another seed then, or `compare`).
 
-    With ``delay`` the outcome of a pull is known so many rounds late: a number, {"geometric": mean}, a list of observed
-    delays, or {"cost": ..., "reward": ...} with these. Until a cost is known its largest stays reserved. Results count
-    what was earned and spent in the round of the pull, known or not.
+    With ``delay`` the outcome of a pull is known so many rounds late: a number, {"geometric": mean}, {"batch": rounds},
+    a list of observed delays, or {"cost": ..., "reward": ...} with these (docs/delays.md). Until a cost is known its
+    largest stays reserved. Results count what was earned and spent in the round of the pull, known or not.
 
     Without an ``executor`` the trials run in threads, one per core; any concurrent.futures executor will do (for a Dask
     cluster ``client.get_executor()``) and gives the same numbers.

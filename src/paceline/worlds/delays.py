@@ -4,6 +4,7 @@ A delay is a number of rounds. 0 is news before the next decision. It is given a
 
     5                       always so many rounds,
     {"geometric": 50}       a geometric distribution with this mean, from 0,
+    {"batch": 100}          news of rounds 1 to 100 comes at the end of round 100, and so on,
     [0, 0, 3, 120]          one of these, each as likely: delays that were observed,
 
 for the whole outcome, or by ``{"cost": ..., "reward": ...}`` for each on its own; what is not named is not late.
@@ -19,32 +20,37 @@ import numpy as np
 
 from paceline import checks
 from paceline.errors import InvalidValue
-from paceline.kernels.late import Late, new_late
+from paceline.kernels.late import Late, Rule, new_late
 
 LONGEST = 10_000_000  # rounds: each takes some hundred bytes of the calendar
 LEAST_UNIFORM = 2.0**-53  # that a delay is drawn by
-FORMS = 'a number of rounds, {"geometric": mean}, a list of numbers, or these by "cost" and "reward"'
+FORMS = 'a number of rounds, {"geometric": mean}, {"batch": rounds}, a list of numbers, or these by "cost" and "reward"'
 
 
 @dataclass(frozen=True)
 class Delay:
-    """Of costs, of rewards, or of both: one of ``values``, or geometric with a mean if there are none."""
+    """Of costs, of rewards, or of both: one of ``values``; if there are none, in batches, or geometric with a mean."""
 
     values: tuple[int, ...] = (0,)
     mean: float = 0.0
+    batch: int = 0
 
     @property
-    def log_stay(self) -> float:
-        """Log p  of a geometric delay, P(delay >= k) = p^k, whose mean is  p / (1 - p)."""
-        return 0.0 if self.values else math.log(self.mean / (1.0 + self.mean))
+    def rule(self) -> Rule:
+        """For the calendar. A geometric delay has  P(delay >= k) = p^k  and the mean  p / (1 - p)."""
+        return Rule(self.values, math.log(self.mean / (1.0 + self.mean)) if self.mean > 0.0 else 0.0, self.batch)
 
     @property
     def longest(self) -> int:
         """The longest that can be drawn."""
-        return max(self.values) if self.values else int(math.log(LEAST_UNIFORM) / self.log_stay)
+        if self.mean > 0.0:
+            return int(math.log(LEAST_UNIFORM) / self.rule.log_stay)
+        return max(self.values, default=self.batch - 1)
 
     def in_words(self) -> str:
         """For a title."""
+        if self.batch:
+            return f"in batches of {self.batch} rounds"
         if not self.values:
             return f"late by a geometric number of rounds with mean {self.mean:g}"
         return f"{self.values[0]} rounds late" if len(self.values) == 1 else f"late by one of {len(self.values)} delays"
@@ -52,7 +58,7 @@ class Delay:
     def written(self) -> Any:
         """As a user would write it."""
         if not self.values:
-            return {"geometric": self.mean}
+            return {"batch": self.batch} if self.batch else {"geometric": self.mean}
         return self.values[0] if len(self.values) == 1 else list(self.values)
 
 
@@ -66,15 +72,8 @@ class Delays:
 
     def calendar(self, arms: int, resources: int) -> Late:
         """With nothing on its way."""
-        return new_late(
-            np.array(self.cost.values, np.int64),
-            np.array(self.reward.values, np.int64),
-            np.array([self.cost.log_stay, self.reward.log_stay]),
-            self.together,
-            max(self.cost.longest, self.reward.longest),
-            arms,
-            resources,
-        )
+        longest = max(self.cost.longest, self.reward.longest)
+        return new_late(self.cost.rule, self.reward.rule, self.together, longest, arms, resources)
 
     def in_words(self) -> str:
         """For a title."""
@@ -114,7 +113,7 @@ def read_delays(given: object) -> Delays | None:
     """
     if given is None or isinstance(given, Delays):
         return given
-    if isinstance(given, Mapping) and "geometric" not in given:
+    if isinstance(given, Mapping) and not {"geometric", "batch"} & set(given):
         unknown = [name for name in given if name not in ("cost", "reward")]
         if unknown or not given:
             raise InvalidValue(f"delay must be {FORMS}, got {dict(given)!r}")
@@ -129,6 +128,9 @@ def read_delays(given: object) -> Delays | None:
 def read_delay(thing: str, given: object) -> Delay:
     """One delay."""
     if isinstance(given, Mapping):
+        if set(given) == {"batch"}:
+            batch = checks.whole(f"batch of the {thing}", given["batch"], 1)
+            return checked(thing, Delay((), batch=batch) if batch > 1 else Delay())
         if set(given) != {"geometric"}:
             raise InvalidValue(f"{thing} must be {FORMS}, got {dict(given)!r}")
         mean = checks.real(f"mean of the {thing}", given["geometric"], 0)
