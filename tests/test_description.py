@@ -37,7 +37,10 @@ def test_table_and_constructor_agree(kind):
         ([0.05, 1.0], "costs[0] must be at most the largest cost of its arm, 0.05, got 0.1"),
         ([0.2], "max_costs must have one entry per arm, got 1 for 2 arms"),
         ([0.2, 1.5], "max_costs[1] must be in [0, 1], got 1.5"),
-        ({"money": [0.2, 1.0]}, "max_costs must be given for the resources cost, got one for 'money'"),
+        (
+            {"money": [0.2, 1.0]},
+            "max_costs must be given without a name, as the one resource has none, got 'money'",
+        ),
     ],
 )
 def test_largest_costs_that_do_not_fit_are_one_line(max_costs, line):
