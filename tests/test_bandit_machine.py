@@ -461,7 +461,9 @@ class Life(RuleBasedStateMachine):
 LIVES = [
     *((name, ONE) for name in POLICIES),
     ("uniform", NAMED),
-    *((name, TWO) for name in ("thompson", "primal-dual", "uniform")),  # with a commit, a record, and nothing to learn
+    *(
+        (name, TWO) for name in ("index", "thompson", "primal-dual", "uniform")
+    ),  # with a commit, a record, and nothing to learn
 ]
 
 

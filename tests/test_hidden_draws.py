@@ -97,3 +97,12 @@ class WithSeeds(pl.PythonPolicy):
 
 def test_generators_with_a_seed_are_nobody_elses():
     check_class(WithSeeds)
+
+
+def test_code_without_a_module_is_read_too():
+    text = "class Typed(pl.PythonPolicy):\n    def choose(self, state):\n        return random.randrange(2)\n"
+    names = {"pl": pl, "random": random}
+    exec(text, names)
+    assert names["Typed"].choose.__module__ is None
+    with pytest.raises(pl.InvalidPolicy, match=r"got a draw from random\.randrange"):
+        check_class(names["Typed"])
