@@ -1,6 +1,6 @@
-"""The policies that are checked in the first lane: each brings some seconds of compiling. Others are in the slow one."""
+"""Which lane a test is in. In the first one are the policies below: each brings some seconds of compiling."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -19,3 +19,8 @@ def in_lanes(table: Mapping[str, Any]) -> list[Any]:
         pytest.param(*(entry if isinstance(entry, tuple) else (entry,)), id=words, marks=marks_of(words.split(",")[0]))
         for words, entry in table.items()
     ]
+
+
+def first_of(entries: Iterable[Any], *first: Any) -> list[Any]:
+    """All entries, only those that are named in the first lane: one of several that would fail together."""
+    return [pytest.param(entry, marks=() if entry in first else pytest.mark.slow) for entry in entries]

@@ -148,9 +148,8 @@ def is_shared_generator(value: object) -> bool:
 
 def is_from_a_library(function: types.FunctionType) -> bool:
     """Whether a function comes with an installed package: those are not read."""
-    return function.__module__.partition(".")[0] in {"paceline", "numba", "numpy"} or "site-packages" in (
-        function.__code__.co_filename
-    )
+    package = (function.__module__ or "").partition(".")[0]  # code that was typed may have no module
+    return package in {"paceline", "numba", "numpy"} or "site-packages" in function.__code__.co_filename
 
 
 def blame(policy: Policy, setting: Setting, error: CompilerError | TypeError) -> Exception:
