@@ -1,10 +1,36 @@
-"""Every benchmark, as ratios within one run: ``python -m benchmarks`` from the root of the repository.
+"""Every benchmark, as ratios within one run, from the root of the repository.
+
+    python -m benchmarks                 all of them, the slow ones last
+    python -m benchmarks quick           all but the slow ones
+    python -m benchmarks rounds live     these
 
 Machines are noisy, so contestants take turns and each is judged by its fastest turn.
 """
 
-from benchmarks import arms, live, memory, rounds, startup, threads
+import sys
 
-for benchmark in (rounds, arms, threads, live, memory, startup):
-    print(f"\n{(benchmark.__doc__ or '').splitlines()[0]}")
-    benchmark.main()
+from benchmarks import arms, cluster, live, lp, memory, resources, rounds, scale, startup, threads
+
+QUICK = {
+    module.__name__.rpartition(".")[2]: module for module in (rounds, arms, scale, lp, threads, live, memory, startup)
+}
+SLOW = {"cluster": cluster, "resources": resources}
+MINUTES = {"cluster": 3, "resources": 15}  # about, on two cores
+ALL = {**QUICK, **SLOW}
+
+
+def main(wanted: list[str]) -> None:
+    chosen = [name for each in wanted or ALL for name in (QUICK if each == "quick" else [each])]
+    unknown = [name for name in chosen if name not in ALL]
+    if unknown:
+        sys.exit(f"benchmarks must be of quick, {', '.join(ALL)}, got {unknown[0]!r}")
+    slow = [f"{name} (about {MINUTES[name]} minutes)" for name in chosen if name in SLOW]
+    if slow:
+        print(f"slow: {', '.join(slow)}")
+    for name in chosen:
+        print(f"\n{name}: {(ALL[name].__doc__ or '').splitlines()[0]}")
+        ALL[name].main()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -10,6 +10,7 @@ WARM_UP = 30_000  # rounds per arm: all arms tried, SUAK classifies half of them
 
 def main() -> None:
     for policy in (
+        pl.IndexPacer(),
         pl.ThompsonPacer(),
         pl.OptimisticPacer(),
         pl.SUAK(),
@@ -23,7 +24,7 @@ def main() -> None:
         seconds = fastest({str(arms): lambda play=play: play.rounds(ROUNDS) for arms, play in plays.items()})
         line(f"{policy.name}: 512 arms over 64 arms", f"{seconds['512'] / seconds['64']:.1f} times", "at most 12")
         if policy.name == "suak":
-            in_base = min(int(play.state.memory.base_rounds) for play in plays.values())
+            in_base = min(int(play.storage.record[0].base_rounds) for play in plays.values())
             line("  rounds in which SUAK mixed a base, least", f"{in_base:,}")
 
 

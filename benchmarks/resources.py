@@ -221,12 +221,12 @@ def speed() -> None:
 PARTS = {"short": short, "long": long, "special": special, "speed": speed}
 
 
-def main() -> None:
-    for name in sys.argv[1:] or PARTS:
+def main(parts: Sequence[str] = tuple(PARTS)) -> None:
+    for name in parts:
         if name not in PARTS:
             sys.exit(f"parts must be of {', '.join(PARTS)}, got {name!r}")
         PARTS[name]()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:] or tuple(PARTS))

@@ -3,7 +3,9 @@
 Amounts are exact here: fractions in the user's own unit, and nothing is rounded.
 """
 
+import math
 import os
+import statistics
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,20 +18,15 @@ import pytest
 
 from paceline import Bandit, Conflict, InvalidValue, OnePhase, PacelineError, PrimalDual, UCBSimplex, UnknownName
 from paceline.live import snapshot
+from paceline.policies import POLICIES as EVERY_POLICY
+from paceline.policies import make_policy
 
-# Every policy that can run live.
-POLICIES = {
-    "thompson": "thompson",
-    "optimistic": "optimistic",
-    "suak": "suak",
-    "one-phase": OnePhase(horizon=200),
-    "primal-dual": PrimalDual(horizon=300),
-    "ucb-simplex": UCBSimplex(lam=1),
-    "uniform": "uniform",
-}
+# Every policy that can run live, with the parameters that it needs for it.
+NEEDED = {"one-phase": OnePhase(horizon=200), "primal-dual": PrimalDual(horizon=300), "ucb-simplex": UCBSimplex(lam=1)}
+POLICIES = {name: NEEDED.get(name, name) for name, policy in EVERY_POLICY.items() if not policy.told_truth}
 
 # Those of them that can do with several resources.
-FOR_SEVERAL = {name: policy for name, policy in POLICIES.items() if name not in ("suak", "ucb-simplex")}
+FOR_SEVERAL = {name: policy for name, policy in POLICIES.items() if EVERY_POLICY[name].resources is None}
 
 # Two resources for arms a, b and c: one with a line of its own, one that is a battery.
 SEVERAL = {
@@ -344,3 +341,32 @@ def news(bandit: Bandit, number: int, in_full: bool) -> tuple[Any, ...]:
 def live(bandit: Bandit, count: int, seed: int = 0) -> list[tuple[Any, ...]]:
     """So many steps."""
     return list(islice(steps(bandit, seed), count))
+
+
+SEED = 11
+
+
+def policy_of(given):
+    return make_policy(given) if isinstance(given, str) else given
+
+
+def assert_same_books(bandit, game):
+    """What a bandit knows is what the simulator's storage has, to the last bit."""
+    state = state_of(bandit)
+    for entry in ("pulls", "reward_sum", "reward_squares", "cost_sum", "cost_squares"):
+        assert [arm[entry] for arm in state["arms"]] == getattr(game.state.arms, entry).tolist()
+    assert state["memory"] == {name: array.tolist() for name, array in game.storage.memory._asdict().items()}
+    assert state["record"] == {name: game.state.record[name].item() for name in game.state.record.dtype.names}
+    assert state["amounts"] == {name: getattr(game.books, name).tolist() for name in snapshot.AMOUNTS}
+    assert state["shown"] == {name: getattr(game.state, name).tolist() for name in snapshot.SHOWN}
+    assert state["tally"] == {name: game.books.tally[name].item() for name in game.books.tally.dtype.names}
+
+
+def naive_interval(outcomes, most):
+    """Maurer and Pontil's empirical Bernstein bound at 0.05 / (n (n + 1)), both sides."""
+    n = len(outcomes)
+    shares = [outcome / most for outcome in outcomes]
+    x = math.log(2 * 2 * n * (n + 1) / 0.05)
+    radius = math.sqrt(2 * statistics.variance(shares) * x / n) + 7 * x / (3 * (n - 1))
+    mean = statistics.fmean(shares)
+    return most * mean, most * max(mean - radius, 0), most * min(mean + radius, 1)

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import settings
 
 # The asserts in these modules explain themselves as those in tests do.
-pytest.register_assert_rewrite("bookkeeper", "elsewhere", "interrupt", "play", "worlds")
+pytest.register_assert_rewrite(
+    "bookkeeper", "elsewhere", "interrupt", "journals", "pages", "play", "replaying", "worlds"
+)
 
 # Derandomized: the same examples in every run, so a red test is red for everyone. No deadline: the first example of a
 # test may include a compilation.

@@ -1,7 +1,6 @@
 """What a live bandit does: it decides as the simulator does, in any currency, with arms that come and go."""
 
 import math
-import statistics
 from fractions import Fraction
 from random import Random
 
@@ -9,25 +8,19 @@ import bookkeeper
 import numpy as np
 import play
 import pytest
-from bookkeeper import POLICIES, keeps_the_promise, live, state_of
+from bookkeeper import POLICIES, SEED, assert_same_books, keeps_the_promise, live, naive_interval, policy_of, state_of
+from lanes import in_lanes
 
 from paceline import Bandit, Decision, InvalidValue, Problem, Uniform, simulate
 from paceline.kernels.random import decision_uniform
-from paceline.live import snapshot
-from paceline.policies import make_policy
 
-SEED = 11
 PROBLEMS = {
     "wide gaps": play.WIDE_GAPS,
     "every kind": play.EVERY_KIND,
     "largest costs": Problem.beta([0.3, 0.8, 0.6], [0.1, 0.6, 0.25], budget=0.3, max_costs=[0.2, 1.0, 0.5]),
 }
-every_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
+every_policy = pytest.mark.parametrize("policy", in_lanes(POLICIES))
 every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
-
-
-def policy_of(given):
-    return make_policy(given) if isinstance(given, str) else given
 
 
 def bandit_for(problem, policy, times=1.0, **settings):
@@ -64,18 +57,6 @@ def test_it_decides_and_counts_as_the_simulator_does(policy, problem):
         arm if play.is_pull(game.state, arm) else -1 for arm in log.arm
     ]
     assert_same_books(bandit, game)
-
-
-def assert_same_books(bandit, game):
-    """What a bandit knows is what the simulator's storage has, to the last bit."""
-    state = state_of(bandit)
-    for entry in ("pulls", "reward_sum", "reward_squares", "cost_sum", "cost_squares"):
-        assert [arm[entry] for arm in state["arms"]] == getattr(game.state.arms, entry).tolist()
-    assert state["memory"] == {name: array.tolist() for name, array in game.storage.memory._asdict().items()}
-    assert state["record"] == {name: game.state.record[name].item() for name in game.state.record.dtype.names}
-    assert state["amounts"] == {name: getattr(game.books, name).tolist() for name in snapshot.AMOUNTS}
-    assert state["shown"] == {name: getattr(game.state, name).tolist() for name in snapshot.SHOWN}
-    assert state["tally"] == {name: game.books.tally[name].item() for name in game.books.tally.dtype.names}
 
 
 @every_policy
@@ -517,16 +498,6 @@ def test_nothing_is_known_at_first():
 
 
 # Intervals.
-
-
-def naive_interval(outcomes, most):
-    """Maurer and Pontil's empirical Bernstein bound at 0.05 / (n (n + 1)), both sides."""
-    n = len(outcomes)
-    shares = [outcome / most for outcome in outcomes]
-    x = math.log(2 * 2 * n * (n + 1) / 0.05)
-    radius = math.sqrt(2 * statistics.variance(shares) * x / n) + 7 * x / (3 * (n - 1))
-    mean = statistics.fmean(shares)
-    return most * mean, most * max(mean - radius, 0), most * min(mean + radius, 1)
 
 
 def test_intervals_are_those_of_the_formula():

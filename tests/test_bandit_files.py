@@ -8,6 +8,7 @@ import elsewhere
 import numpy as np
 import pytest
 from bookkeeper import FOR_SEVERAL, POLICIES, SEVERAL, live, state_of
+from lanes import in_lanes
 
 from paceline import Bandit, InvalidValue, OnePhase, PacelineError, PythonPolicy, Uniform, UnreadableFile
 from paceline.live import snapshot
@@ -18,7 +19,7 @@ LIVES = {
     **{name: (policy, ONE) for name, policy in POLICIES.items()},
     **{f"{name}, two resources": (policy, SEVERAL) for name, policy in FOR_SEVERAL.items()},
 }
-every_life = pytest.mark.parametrize(("policy", "resources"), LIVES.values(), ids=LIVES)
+every_life = pytest.mark.parametrize(("policy", "resources"), in_lanes(LIVES))
 
 
 def experienced(policy="thompson", resources=ONE, steps=300, **settings):

@@ -13,15 +13,11 @@ import elsewhere
 import numpy as np
 import pytest
 from bookkeeper import FOR_SEVERAL, POLICIES, SEVERAL, abandon, live, state_of, steps
+from journals import CALLS, SETTINGS, assert_refuses_everything, begin_journal
+from lanes import in_lanes
 
 from paceline import Bandit, InvalidValue, JournalFailed, JournalInUse, OnePhase, PacelineError, UnreadableFile
 from paceline.live import snapshot as snapshots
-
-SETTINGS = {"arms": ["a", "b", "c"], "budget": 0.3, "max_cost": {"a": 0.2, "b": 1.0, "c": 0.5}, "remember": 20}
-
-
-def begin_journal(path, **settings):
-    return Bandit(**{**SETTINGS, "journal": path, **settings})
 
 
 def state_after(count):
@@ -67,7 +63,7 @@ LIVES = {
 }
 
 
-@pytest.mark.parametrize("settings", LIVES.values(), ids=LIVES)
+@pytest.mark.parametrize("settings", in_lanes(LIVES))
 @pytest.mark.parametrize("snapshot_every", [None, 25])
 def test_a_reopened_bandit_is_the_same_and_decides_alike(tmp_path, settings, snapshot_every):
     bandit, plain = (
@@ -188,27 +184,6 @@ def test_a_journal_in_use_is_refused_elsewhere(tmp_path):
     Bandit.open(path).close()
 
 
-CALLS = {
-    "ask": Bandit.ask,
-    "tell": lambda bandit: bandit.tell(1, 0.5, 0.1),
-    "cancel": lambda bandit: bandit.cancel(1),
-    "expire": lambda bandit: bandit.expire(1),
-    "credit": lambda bandit: bandit.credit(1.0),
-    "add": lambda bandit: bandit.add("d", 0.5),
-    "pause": lambda bandit: bandit.pause("a"),
-    "resume": lambda bandit: bandit.resume("a"),
-    "retire": lambda bandit: bandit.retire("a"),
-    "snapshot": Bandit.snapshot,
-    "sync": Bandit.sync,
-}
-
-
-def assert_refuses_everything(bandit):
-    for call in CALLS.values():
-        with pytest.raises(JournalFailed, match=r"must be opened again with Bandit.open"):
-            call(bandit)
-
-
 def test_a_closed_bandit_refuses_everything(tmp_path):
     with begin_journal(tmp_path / "journal", budget=1.0, policy="uniform") as bandit:
         assert bandit.ask().arm is not None
@@ -236,7 +211,7 @@ def test_without_a_journal_there_is_nothing_to_close():
 WORK = """
 import sys
 from bookkeeper import steps
-from test_bandit_journal import begin_journal
+from journals import begin_journal
 for step in steps(begin_journal(sys.argv[1], snapshot_every=int(sys.argv[2]))):
     print(*step, flush=True)
 """
@@ -262,7 +237,7 @@ FILL_THE_DISK = """
 import resource, signal, sys
 from bookkeeper import steps
 from paceline import JournalFailed
-from test_bandit_journal import assert_refuses_everything, begin_journal
+from journals import assert_refuses_everything, begin_journal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 bandit = begin_journal(sys.argv[1], fsync=sys.argv[3] == "True")
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
@@ -352,7 +327,7 @@ FORK = """
 import os, sys
 from bookkeeper import live
 from paceline import PacelineError
-from test_bandit_journal import begin_journal
+from journals import begin_journal
 bandit = begin_journal(sys.argv[1], budget=1.0, policy="uniform")
 live(bandit, 10)
 child = os.fork()

@@ -461,19 +461,21 @@ class Life(RuleBasedStateMachine):
 LIVES = [
     *((name, ONE) for name in POLICIES),
     ("uniform", NAMED),
-    *((name, TWO) for name in ("thompson", "primal-dual", "uniform")),  # with a commit, a record, and nothing to learn
+    *(
+        (name, TWO) for name in ("index", "thompson", "primal-dual", "uniform")
+    ),  # with a commit, a record, and nothing to learn
 ]
 
 
 @pytest.mark.parametrize(
-    ("policy", "names"),
+    ("policy", "names", "examples"),
     [
-        pytest.param(name, names, id=f"{name}, {names}", marks=() if name == "thompson" else pytest.mark.slow)
-        for name, names in LIVES
+        *(pytest.param("thompson", names, 12, id=f"thompson, {names}, a few") for names in (ONE, TWO)),
+        *(pytest.param(name, names, 40, id=f"{name}, {names}", marks=pytest.mark.slow) for name, names in LIVES),
     ],
 )
-def test_the_books_agree_through_every_life(policy, names):
+def test_the_books_agree_through_every_life(policy, names, examples):
     run_state_machine_as_test(
         partial(Life, POLICIES[policy], names),
-        settings=settings(max_examples=40, stateful_step_count=50, suppress_health_check=list(HealthCheck)),
+        settings=settings(max_examples=examples, stateful_step_count=50, suppress_health_check=list(HealthCheck)),
     )

@@ -419,7 +419,7 @@ BAD_RESOURCES = [
 ]
 BAD_STOCKS = [
     ({"start": 3.0, "budget": 0.0}, "rounds must say how long the start stock has to last without income, got none"),
-    ({"start": {"money": 3.0}}, "start must be given for the resources cost, got one for 'money'"),
+    ({"start": {"money": 3.0}}, "start must be given without a name, as the one resource has none, got 'money'"),
     ({"cap": 0.5}, "cap must cover the largest cost of every arm, 1 rounded up to a unit of 2.3e-10, got 0.5"),
     ({"cap": 0.3, "max_cost": 0.3, "budget": 0.1}, "cap must cover the largest cost of every arm, 0.3 rounded up to"),
     ({"cap": 2, "start": 3}, "cap must hold the start stock, 3, got 2"),

@@ -6,8 +6,18 @@ from random import Random
 import numpy as np
 import play
 import pytest
-from bookkeeper import FOR_SEVERAL, SEVERAL, keeps_the_promise, live, refused, state_of
-from test_bandit import SEED, assert_same_books, naive_interval, policy_of
+from bookkeeper import (
+    FOR_SEVERAL,
+    SEED,
+    SEVERAL,
+    assert_same_books,
+    keeps_the_promise,
+    live,
+    naive_interval,
+    policy_of,
+    refused,
+    state_of,
+)
 
 from paceline import Bandit, Conflict, Decision, InvalidValue, Problem, simulate
 from paceline.problems.optimum import solve_several

@@ -6,6 +6,7 @@ import naive
 import numpy as np
 import play
 import pytest
+from lanes import first_of
 
 from paceline.kernels.state import GUARD
 from paceline.policies.one_phase import MIX, OnePhase
@@ -34,7 +35,7 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", first_of(PROBLEMS, "paper, 3 arms"))
 @pytest.mark.parametrize(("page_of", "policy", "parameters"), VARIANTS)
 def test_decides_as_the_naive_version(name, page_of, policy, parameters):
     page = page_of(PROBLEMS[name], play.SEED, play.STREAM, **parameters)

@@ -53,6 +53,10 @@ def bare_tuple(params, state):
     return (1, 1, 0)
 
 
+def answer_of_a_bandit(params, state):
+    return pl.Decision(1, 1, 0)
+
+
 def float_arm(params, state):
     return Decision(params.share * 2, 1, 0)
 
@@ -96,6 +100,7 @@ MISTAKES = {
     beyond_the_last_arm: "must choose an arm from -1 (skip) to 3 (null arm), got 7",
     no_such_reason: "must choose a reason from 1 to 1, got 5",
     bare_tuple: "must return Decision(arm, reason, tag) of whole numbers",
+    answer_of_a_bandit: "another class with id, arm, situation, other, headroom, largest_cost, resource: take that of",
     float_arm: "must return Decision(arm, reason, tag) of whole numbers, got Decision(float64",
     no_such_field: "must compile, but: Unknown attribute 'budget' of type State",
     draws_from_numpy: "got a draw from np.random.random",
@@ -106,7 +111,7 @@ MISTAKES = {
     leans_on_scratch: "without what an earlier round left in state.scratch",
     one_argument: "must take 2 arguments",
 }
-AT_ONCE = [*list(MISTAKES)[:7], one_argument]  # those that `simulate` and `Bandit` notice, too
+AT_ONCE = [*list(MISTAKES)[:8], one_argument]  # those that `simulate` and `Bandit` notice, too
 
 
 def policy_with(choose):
@@ -121,6 +126,24 @@ def test_each_mistake_has_its_line(choose):
         pl.testing.check_policy(policy_with(choose), PROBLEM)
     lines = str(refused.value).splitlines()
     assert any(MISTAKES[choose] in line and line.startswith("Mine") for line in lines), lines
+
+
+class OwnOracle(Base):
+    """Told the truth, which nobody has live."""
+
+    told_truth = True
+    choose = staticmethod(lambda params, state: Decision(params.best, 1, 0))
+
+    def params(self, setting):
+        return Best(int(np.argmax(setting.problem.reward_means)))
+
+
+class Best(NamedTuple):
+    best: int
+
+
+def test_an_oracle_of_the_users_own_need_not_play_live():
+    pl.testing.check_policy(OwnOracle(), PROBLEM)
 
 
 @pytest.mark.parametrize("choose", AT_ONCE, ids=lambda function: function.__name__)

@@ -12,6 +12,7 @@ import play
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from lanes import marks_of
 
 from paceline.errors import InvalidValue, UnknownParameter
 from paceline.game import replayer_for
@@ -33,15 +34,6 @@ TWO_RESOURCES = Problem.beta(
 SEVERAL_PROBLEMS = {"two resources": TWO_RESOURCES, "three resources, refills": play.SEVERAL}
 ROUNDS = 2000
 LATE = 10_000  # by then SUAK and Primal Dual are in their second phase on the problem with wide gaps
-
-# Policies that are checked in the first lane, too; each brings some seconds of compiling.
-FIRST = ("index", "thompson", "suak", "uniform")
-
-
-def marks_of(name):
-    """The lane of a policy."""
-    return () if name in FIRST else pytest.mark.slow
-
 
 every_policy = pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in POLICIES])
 copies = pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from adversary import UNIT, Model, cost_at, problems, shares
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lanes import in_lanes
 
 import paceline as pl
 from paceline.kernels.budget import UNITS, line_units
@@ -21,7 +22,7 @@ from paceline.problems.problem import Problem
 SEVERAL = [name for name, policy in POLICIES.items() if policy.resources is None]
 ROUNDS = 60
 
-several_policies = pytest.mark.parametrize("name", SEVERAL)
+several_policies = pytest.mark.parametrize("name", in_lanes({name: name for name in SEVERAL}))
 
 
 def test_policies_for_several_resources_are_found():

@@ -133,6 +133,7 @@ def test_budgets_of_bidding_are_parts_of_the_mean_price():
     assert np.median(tails) > 30.0
 
 
+@pytest.mark.slow
 def test_bids_win_at_the_price_or_pay_nothing():
     for problem in drawn("bidding"):
         rewards, costs = sides(problem)
@@ -161,6 +162,7 @@ def test_pulls_of_bids_earn_only_what_is_paid_for():
     assert 0 < (costs == 0).mean() < 0.5
 
 
+@pytest.mark.slow
 def test_the_numbers_of_bidding():
     problems = drawn("bidding") + drawn("bidding", 12)
     arms = [problem.arms for problem in problems]
@@ -171,6 +173,7 @@ def test_the_numbers_of_bidding():
     assert {len(problem.optimum.base) for problem in problems} == {2}
 
 
+@pytest.mark.slow
 def test_costs_of_models_span_three_orders_and_stay_far_below_the_largest():
     problems = drawn("llm")
     assert {problem.arms for problem in problems} == set(range(3, 9))

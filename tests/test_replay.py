@@ -7,14 +7,25 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from play import THREE_ARMS, Game, begin, contents, is_pull
+from play import THREE_ARMS, Game, begin, contents
+from replaying import (
+    COST_MEANS,
+    MEANS,
+    agrees,
+    beta_table,
+    least_headrooms,
+    new_game,
+    played_by_hand,
+    shown_at_random,
+    sifted_by_hand,
+    simulated,
+)
 
 import paceline as pl
 from paceline.engine import simulator_for
@@ -29,26 +40,6 @@ from paceline.worlds.log import LogWorld
 from paceline.worlds.table import TableWorld
 
 PLAYABLE = [name for name in POLICIES if name != "oracle"]
-MEANS, COST_MEANS = np.array([0.45, 0.7, 0.8]), np.array([0.3, 0.75, 0.8])
-
-
-def beta_table(rows: int, seed: object = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Outcomes of the three arms of the paper."""
-    generator = np.random.default_rng(seed)
-    return (
-        generator.beta(10 * MEANS, 10 * (1 - MEANS), (rows, 3)),
-        generator.beta(10 * COST_MEANS, 10 * (1 - COST_MEANS), (rows, 3)),
-    )
-
-
-def shown_at_random(
-    rows: int, seed: int = 1, share: tuple[float, ...] = (1 / 3, 1 / 3, 1 / 3)
-) -> dict[str, np.ndarray]:
-    """A log of the three arms of the paper, each shown with its share."""
-    rewards, costs = beta_table(rows, [seed, 1])
-    arm = np.random.default_rng([seed, 2]).choice(3, size=rows, p=share)
-    at = np.arange(rows)
-    return {"arm": arm, "reward": rewards[at, arm], "cost": costs[at, arm], "propensity": np.array(share)[arm]}
 
 
 def full_columns(rewards: np.ndarray, costs: np.ndarray) -> dict[str, np.ndarray]:
@@ -82,31 +73,6 @@ def test_a_table_ends_with_its_rows():
     game = begin(make_policy("uniform"), THREE_ARMS)
     play_in(game, TableWorld(rewards, costs[..., None]), 10_000)
     assert game.books.tally.idle + game.books.pulls.sum() == game.books.tally.t - 1 >= 100
-
-
-def sifted_by_hand(game: Game, rows, most_rounds: int) -> list[tuple[Fraction, ...]]:
-    """Rejection replay straight from the page: the true costs of each settled round, 0 where nothing was pulled."""
-    costs = []
-    events = iter(rows)
-    while len(costs) < most_rounds:
-        decision = game.ask()
-        if not is_pull(game.state, decision.arm):
-            costs.append((Fraction(0),) * game.setting.resources)
-            continue
-        for shown, reward, cost in events:
-            if shown == decision.arm:
-                game.tell(decision, reward, cost)
-                costs.append(tuple(map(Fraction, cost)))
-                break
-        else:
-            break
-    return costs
-
-
-def least_headrooms(costs: list[tuple[Fraction, ...]], *rates: float) -> list[Fraction]:
-    """For each resource the smallest  rate * t - spent so far  over all rounds, in exact arithmetic."""
-    sums = np.cumsum(np.array(costs, dtype=object), axis=0)
-    return [min(Fraction(rate) * (t + 1) - spent for t, spent in enumerate(sums[:, d])) for d, rate in enumerate(rates)]
 
 
 @pytest.mark.parametrize("most_rounds", [300, 10_000])
@@ -204,11 +170,6 @@ def test_a_policy_in_plain_python_is_replayed():
 # The whole replay, against a loop by hand in the units of the user.
 
 
-def new_game(policy: Policy, setting: Setting, seed: int, stream: int) -> Game:
-    """A policy about to play in no world."""
-    return Game(policy, setting, policy.params(setting), policy.new_storage(setting, seed, stream), None)
-
-
 LARGEST = {"0": 4.0, "1": 8.0, "2": 8.0}
 PRIZE = 20.0
 
@@ -255,19 +216,6 @@ def test_replay_of_a_random_log_is_the_loop_by_hand(name):
     assert found.rows == pytest.approx(sum(found.pulls.values()))
     assert found.rounds == pytest.approx(rounds.mean())
     assert found.idle.value == pytest.approx((found.ordered.idle[:, 0] / rounds).mean())
-
-
-def played_by_hand(game: Game, rewards: np.ndarray, costs: np.ndarray) -> list[tuple[Fraction, ...]]:
-    """Row t is round t: the true costs of each round."""
-    spent = []
-    for reward, cost in zip(rewards.tolist(), costs.tolist(), strict=True):
-        decision = game.ask()
-        if is_pull(game.state, decision.arm):
-            game.tell(decision, reward[decision.arm], tuple(cost[decision.arm]))
-            spent.append(tuple(map(Fraction, cost[decision.arm])))
-        else:
-            spent.append((Fraction(0),) * game.setting.resources)
-    return spent
 
 
 @pytest.mark.parametrize("name", PLAYABLE)
@@ -339,23 +287,6 @@ def test_replays_have_not_changed_by_a_bit():
 
 
 # Against the simulator.
-
-
-def agrees(replayed: list[float], simulated: np.ndarray) -> bool:
-    """Whether two means agree, up to a chance of 1 in 10,000.
-
-    The quantile of Student's t with the 39 degrees of freedom of 40 logs, beyond which lie 5e-5 on either side, is
-    4.33. The means are those of independent logs and trials.
-    """
-    assert len(replayed) == 40
-    error = math.hypot(np.std(replayed, ddof=1) / math.sqrt(40), simulated.std(ddof=1) / math.sqrt(simulated.size))
-    return abs(np.mean(replayed) - simulated.mean()) < 4.33 * error
-
-
-def simulated(problem: pl.Problem, policy: str, rounds: float) -> np.ndarray:
-    """Reward per round in 400 trials."""
-    run = pl.simulate(problem, policy, rounds=round(rounds), trials=400, seed=99)[policy]
-    return run.totals.earned[:, -1] / round(rounds)
 
 
 @pytest.mark.statistical

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
-from test_replay import (
+from replaying import (
     COST_MEANS,
     MEANS,
     agrees,
@@ -15,6 +14,7 @@ from test_replay import (
     sifted_by_hand,
     simulated,
 )
+from scipy.optimize import linprog
 
 import paceline as pl
 from paceline.offline.best import allowed

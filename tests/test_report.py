@@ -7,7 +7,6 @@ import math
 import re
 import shutil
 import xml.etree.ElementTree
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from pages import Reader
 from scipy.optimize import linprog
 from scipy.stats import ttest_1samp, ttest_rel
 
@@ -49,49 +49,10 @@ TABLE: dict[str, Any] = {
     ],
 }
 SMALL: dict[str, Any] = {"rounds": 100, "trials": 3, "checkpoints": 4}
-VOID = {"img", "meta", "line"}
 
 
 def run(folder: Path, **table: Any) -> pl.Study:
     return pl.run_experiment(pl.Experiment.from_table({**SMALL, **table}), folder)
-
-
-class Reader(HTMLParser):
-    """Tables as rows of texts, the texts of everything, attributes; and whether every element is closed in turn."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tables: list[list[list[str]]] = []
-        self.attributes: list[tuple[str, str, str]] = []
-        self.texts: dict[str, list[str]] = {}
-        self.feed(page)
-        assert self.open == []
-
-    def handle_starttag(self, name, attributes):
-        self.attributes += [(name, key, value or "") for key, value in attributes]
-        if name not in VOID:
-            self.open.append(name)
-        self.texts.setdefault(name, []).append("")
-        if name == "table":
-            self.tables.append([])
-        elif name == "tr":
-            self.tables[-1].append([])
-        elif name in ("td", "th"):
-            self.tables[-1][-1].append("")
-
-    def handle_endtag(self, name):
-        if name not in VOID:
-            assert self.open.pop() == name
-
-    def handle_data(self, data):
-        for name in set(self.open):
-            self.texts[name][-1] += data
-        if self.open and self.open[-1] in ("td", "th"):
-            self.tables[-1][-1][-1] += data
-
-    def values(self, key: str) -> list[str]:
-        return [value for _, found, value in self.attributes if found == key]
 
 
 @pytest.fixture(scope="module")

@@ -214,7 +214,7 @@ REFUSED: dict[str, tuple[dict[str, object], str]] = {
     ),
     "largest cost below the mean": (
         {"max_costs": {"energy": [0.1, 1, 1]}},
-        "a mean cost must be at most the largest cost 0.1, got 0.2",
+        "cost means of 'energy'[0] must be at most the largest cost of its arm, 0.1, got 0.2",
     ),
 }
 

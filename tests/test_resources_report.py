@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from test_report import Reader
+from pages import Reader
 
 import paceline as pl
 from paceline.cli import main

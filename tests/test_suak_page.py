@@ -6,6 +6,7 @@ import naive
 import numpy as np
 import play
 import pytest
+from lanes import first_of
 
 from paceline.policies.suak import ORDERS, SUAK
 from paceline.problems.problem import Problem
@@ -60,7 +61,7 @@ def test_equals_the_page_in_every_order(name, order):
     assert compared(name, order).base_rounds > 1000
 
 
-@pytest.mark.parametrize("horizon", [1, 10, 10**9])
+@pytest.mark.parametrize("horizon", first_of([1, 10, 10**9], 10))
 def test_equals_the_page_with_a_horizon(horizon):
     assert compared("eight arms, wide gaps", horizon=horizon).base_rounds > 1000
 

@@ -18,6 +18,7 @@ import elsewhere
 import numpy as np
 import pytest
 from comparing import all_bits, bits
+from lanes import first_of
 from play import THREE_ARMS
 from studies import parquet
 
@@ -622,7 +623,7 @@ def test_folder_of_another_policy_is_refused(change, tmp_path, monkeypatch):
         pl.run_experiment(pl.Experiment.read(file), tmp_path / "out")
 
 
-@pytest.mark.parametrize("kind", ["Sweep", "Clock"])
+@pytest.mark.parametrize("kind", first_of(["Sweep", "Clock"], "Sweep"))  # the other is compiled
 @pytest.mark.parametrize("name", ["leaning.py", "leaning"])
 def test_folder_is_refused_when_a_file_that_the_policy_imports_has_changed(kind, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

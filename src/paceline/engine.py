@@ -30,7 +30,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-NO_FAULT, BAD_ARM, BAD_REASON = range(3)
+NO_FAULT, BAD_ARM, BAD_REASON, BAD_TAG = range(4)
 
 
 def cache(function: Function) -> Function:
@@ -63,6 +63,11 @@ def reasons() -> int:
     raise NotImplementedError
 
 
+def tag_is_arm() -> bool:
+    """Stands for whether the tags of the policy are arms."""
+    raise NotImplementedError
+
+
 @kernel
 def is_pull(books: Books, arm: int) -> bool:
     """Whether a choice is an arm, not the null arm or a skip."""
@@ -89,6 +94,9 @@ def decide(params: Any, books: Books, state: State) -> Decision:
         return Decision(SKIP, GUARD, SKIP)
     if not GUARD < reason < reasons():
         books.tally.fault, books.tally.faulty = BAD_REASON, reason
+        return Decision(SKIP, GUARD, SKIP)
+    if tag_is_arm() and not SKIP <= chosen.tag <= books.pulls.size:
+        books.tally.fault, books.tally.faulty = BAD_TAG, chosen.tag
         return Decision(SKIP, GUARD, SKIP)
     if is_pull(books, arm) and not can_pay(books, state.resources, arm):
         return Decision(SKIP, GUARD, arm)
@@ -302,9 +310,10 @@ def policy_parts(policy: type[Policy]) -> tuple[str, bool, Parts]:
 
 def graft_templates(policy: type[Policy], counted: bool, functions: Parts) -> Parts:
     """The templates with these functions in the place of a policy's."""
-    count = len(policy.reasons)
+    count, is_arm = len(policy.reasons), policy.tag_is_arm
+    as_kernel = counted_kernel if counted else kernel
     needs_choice = policy.commit is not commit_nothing
-    parts: Parts = {**functions, "reasons": (counted_kernel if counted else kernel)(lambda: count)}
+    parts: Parts = {**functions, "reasons": as_kernel(lambda: count), "tag_is_arm": as_kernel(lambda: is_arm)}
     parts["rechoose"] = graft(choose_again if needs_choice else choose_not, counted, **parts)
     for template in (book_rows, state_rows, decide, sit_out, begin, conclude, deliver, ask, tell, follow):
         parts[template.__name__] = graft(template, counted, **parts)

@@ -14,6 +14,8 @@ import numpy as np
 
 from paceline.engine import (
     BAD_ARM,
+    BAD_REASON,
+    BAD_TAG,
     NO_FAULT,
     Calls,
     Log,
@@ -270,7 +272,10 @@ def check_choice(policy: Policy, storage: Storage, params: Any = None) -> None:
     if isinstance(policy, PythonPolicy):
         raise InvalidPolicy(f"{where} must give an arm from 0 to {storage.limits.shape[0] - 1}, or None, got neither")
     arms, last = storage.limits.shape[0], len(policy.reasons) - 1
-    rule = f"an arm from -1 (skip) to {arms} (null arm)" if tally.fault == BAD_ARM else f"a reason from 1 to {last}"
+    an_arm = f"an arm from -1 (skip) to {arms} (null arm)"
+    rule = {BAD_ARM: an_arm, BAD_REASON: f"a reason from 1 to {last}", BAD_TAG: f"a tag that is {an_arm}"}[
+        int(tally.fault)
+    ]
     raise InvalidPolicy(f"{where} must choose {rule}, got {tally.faulty}")
 
 

@@ -45,7 +45,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Difference:
-    """What `difference_of` finds.
+    """What `compare_studies` finds.
 
     ``settings``    (what, in the first, in the second), of the experiments, code and machines.
     ``one_sided``   sentences on what only one of the runs has.

@@ -25,7 +25,7 @@ KEYS = ("name", "experiment", "file", "memory", "kernels", "versions", "host", "
 
 
 class RunFolder:
-    """Where a run writes. Made by `opened`, which holds it against other runs."""
+    """Where a run writes. Made by `open_folder`, which holds it against other runs."""
 
     def __init__(self, path: Path, experiment: Experiment) -> None:
         self.path = path

@@ -8,6 +8,7 @@ from paceline.errors import InvalidValue
 from paceline.experiments import sections
 from paceline.experiments.aggregate import Aggregate
 from paceline.experiments.reading import every_result
+from paceline.experiments.report_figures import problem_figures
 from paceline.experiments.scores import reference_of, score_table
 from paceline.experiments.study import Study
 from paceline.experiments.summary import Line, problems_table, records, resources_in, summarise_runs, summary_table
@@ -59,7 +60,7 @@ def gather(study: Study, reference: str) -> Gathered:
         if last > 0.0:
             found.aggregate.add(results, streams[name])
         if len(found.figures) < MOST_DRAWN:
-            found.figures.append(sections.problem_figures(results, found.lines[-1], axes))
+            found.figures.append(problem_figures(results, found.lines[-1], axes))
     return found
 
 

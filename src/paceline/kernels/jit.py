@@ -171,11 +171,12 @@ def direct(bound: Function, *arguments: Any) -> Function:
     return cast(Function, bound.overloads[types_of(arguments)].entry_point)  # type: ignore[attr-defined]
 
 
-def compiled_result(function: Callable[..., Any], *arguments: Any) -> str:
-    """The type of what a function returns for such arguments, as the compiler sees it."""
+def compiled_result(function: Callable[..., Any], *arguments: Any) -> tuple[str, tuple[str, ...]]:
+    """The type of what a function returns for such arguments, as the compiler sees it, and its fields if it has any."""
     dispatcher = numba.njit(function, **{**OPTIONS, "_nrt": True})
     dispatcher.compile(types_of(arguments))
-    return str(next(iter(dispatcher.overloads.values())).signature.return_type)
+    result = next(iter(dispatcher.overloads.values())).signature.return_type
+    return str(result), tuple(getattr(result, "fields", ()))
 
 
 def where_it_failed(error: Exception, function: Callable[..., Any]) -> tuple[int, str]:

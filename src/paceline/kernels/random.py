@@ -67,7 +67,7 @@ def beta_below_one(a: float, b: float, low: float, high: float, u: float, v: flo
 
     Algorithm BC of Cheng, "Generating beta variates with nonintegral shape parameters" (CACM 21, 1978), with
     delta = 1 + a - b,  low = delta (1/72 + b/24) / (a/b - 7/9)  and  high = 1/4 + (1/2 + 1/(4 delta)) b.  It serves the
-    densities that have a pole; see strips.py for the bounded ones, where a table is several times faster.
+    densities that have a pole; see beta.py for the bounded ones, where a table is several times faster.
     """
     z = u * u * v
     if u < 0.5:

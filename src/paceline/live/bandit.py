@@ -206,7 +206,8 @@ class Bandit(View):
     def ask(self, expires: float | None = None) -> Decision:
         """Begin a round: its budget arrives, and the policy decides.
 
-        ``expires`` is in seconds from now. An arm that comes back waits for `tell` or `cancel`.
+        ``expires`` is in seconds from now. An arm that comes back waits for `tell` or `cancel`. An error that the code
+        of a policy of your own raises comes through as it is; the round has not begun then, and may be asked for again.
         """
         if expires is not None:
             checks.real("expires", expires, 0, above_low=True)
@@ -217,10 +218,16 @@ class Bandit(View):
             if ledger.deadlines:
                 self._expire_due()
             with self._change:
-                slot, reason, tag = ledger.decide(deadline)
-                if self._journal is not None:
-                    tail = "" if deadline is None else f",{deadline!r}"
-                    self._write(f'["ask",{slot},{reason},{tag}{tail}]')
+                choice = ledger.decide(deadline)
+                if isinstance(choice, BaseException):
+                    self._write('["failed"]')
+                else:
+                    slot, reason, tag = choice
+                    if self._journal is not None:
+                        tail = "" if deadline is None else f",{deadline!r}"
+                        self._write(f'["ask",{slot},{reason},{tag}{tail}]')
+            if isinstance(choice, BaseException):
+                raise choice
             if reason == GUARD:
                 return self._refusal(tag)
             arm_set = ledger.arm_set

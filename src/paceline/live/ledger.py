@@ -9,6 +9,7 @@ once; where a shorter way was worth it for them, it is marked as the usual case.
 
 import heapq
 from collections import OrderedDict
+from contextlib import suppress
 from itertools import chain
 from operator import truediv
 from typing import Any
@@ -26,6 +27,8 @@ from paceline.live.arms import ArmSet
 from paceline.live.config import Config, check_arms
 from paceline.live.decision import CANCELLED, NULL, Costs, Outcome, PendingPull
 from paceline.live.resource import DOWN, UP, label
+from paceline.live.undo import keep, put_back
+from paceline.policies.rules import is_ours
 
 MOST_COUNT = 2**63 - 2**33  # units, with room for the costs of a round
 BATCH = 100_000  # rows of a log that are collected before they are taken in
@@ -59,28 +62,40 @@ class Ledger:
         self.expired_pulls: OrderedDict[int, None] = OrderedDict()  # and not settled since, the longest ago first
         self.deadlines: list[tuple[float, int]] = []  # a heap; entries of settled decisions are passed over
         self.mistake: InvalidPolicy | None = None  # that the last refusal was for
+        self.may_fail = not is_ours(config.policy)
         self.waiting: list[tuple[Any, ...]] = []  # rows of a log that was read but not taken in yet
 
     # Rounds.
 
-    def decide(self, deadline: float | None = None) -> Choice:
-        """Begin a round and let the policy choose."""
+    def decide(self, deadline: float | None = None) -> Choice | BaseException:
+        """Begin a round and let the policy choose; or what its own code raised, and then the round has not begun."""
         if self.rounds >= self.most_rounds:
             self.refuse_round()
         arm_set = self.arm_set
-        arm, reason, tag = self.calls.ask(arm_set.params, arm_set.playing)
+        kept = keep(arm_set.playing) if self.may_fail else None
+        try:
+            arm, reason, tag = self.calls.ask(arm_set.params, arm_set.playing)
+        except BaseException as failure:
+            if kept is None:
+                raise
+            put_back(arm_set.playing, kept)
+            return failure
         slot_at = arm_set.slot_at
         slot = slot_at[arm]
         if reason == GUARD:
             self.mistake = self.find_mistake()
         if self.tag_is_arm or reason == GUARD:
-            try:
-                tag = slot_at[tag]
-            except IndexError:
-                name = type(self.config.policy).__name__
-                raise InvalidPolicy(f"{name}.choose must choose a tag that is an arm, got {tag}") from None
+            tag = slot_at[tag]
         self.begin(slot, reason, tag, deadline)
         return slot, reason, tag
+
+    def fail_again(self) -> None:
+        """Let the policy fail as a journal tells it: a policy in plain Python may have drawn or noted something."""
+        self.catch_up()
+        kept = keep(self.arm_set.playing)
+        with suppress(Exception):
+            self.calls.ask(self.arm_set.params, self.arm_set.playing)
+        put_back(self.arm_set.playing, kept)
 
     def find_mistake(self) -> InvalidPolicy | None:
         """What the policy did that it must not do; such a choice comes as a refusal of the guard, and is forgiven."""

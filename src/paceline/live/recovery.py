@@ -139,6 +139,8 @@ def happen(ledger: Ledger, event: Any, number: int, path: Path) -> None:
                 ledger.follow((slot, reason, tag))
             case ["ask", slot, reason, tag, deadline]:
                 ledger.follow((slot, reason, tag), deadline)
+            case ["failed"]:
+                ledger.fail_again()
             case ["tell", decision, reward, *costs]:
                 ledger.tell(decision, reward, tuple(costs))
             case ["cancel", decision]:

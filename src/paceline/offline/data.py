@@ -43,7 +43,7 @@ class LogTable:
     lines: Sequence[int] = ()  # of the file, one per row
 
     def require(self, names: Iterable[str]) -> None:
-        """Refuse a log_table that lacks one of these columns, before any row of the others is looked at."""
+        """Refuse a table that lacks one of these columns, before any row of the others is looked at."""
         for name in names:
             if not isinstance(name, Hashable) or name not in self.columns:
                 got = ", ".join(map(str, self.columns)) or "none"
@@ -101,7 +101,7 @@ class LogTable:
 
 
 def read_log_table(log: LogLike) -> LogTable:
-    """The log_table in a DataFrame, a mapping of columns, or a CSV file with a heading."""
+    """The table in a DataFrame, a mapping of columns, or a CSV file with a heading."""
     if isinstance(log, str | os.PathLike):
         return read_csv(Path(log))
     if isinstance(log, Mapping):

@@ -1,9 +1,8 @@
 """Problem: the distributions of the arms and the line of each resource. Frozen and validated."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,9 +10,10 @@ import numpy.typing as npt
 
 from paceline import checks
 from paceline.errors import InvalidValue
-from paceline.problems.distributions import Bernoulli, Beta, Distribution, extremes, from_dict, to_dict
+from paceline.problems.description import describe, read_distributions, read_observed
+from paceline.problems.distributions import Bernoulli, Beta, Distribution, extremes
 from paceline.problems.draws import Sampler
-from paceline.problems.observed import Column, Observations, Origin, full_table, observations, shown_table
+from paceline.problems.observed import Column, Observations, Origin, full_table, shown_table
 from paceline.problems.optimum import Optimum, solve_several
 from paceline.problems.resources import UNNAMED, by_resource, resource_names
 from paceline.problems.rules import (
@@ -23,8 +23,9 @@ from paceline.problems.rules import (
     check_distributions,
     check_max_costs,
     check_rates,
+    cost_sides,
     means,
-    scaled_beta,
+    within_top,
 )
 
 Value = TypeVar("Value")
@@ -128,24 +129,7 @@ class Problem:
         >>> Problem.beta([0.3, 0.8], [0.1, 0.6], budget=0.3, max_costs=[0.2, 1.0]).costs[0]
         Scaled(of=Beta(mean=0.5, concentration=10.0), top=0.2)
         """
-        names = resource_names("cost means", costs)
-        tops = by_resource("max_costs", max_costs, names, otherwise=None)
-        sides = {}
-        for name, (thing, given) in by_resource("cost means", costs, names).items():
-            cost_means = means(thing, given)
-            top = means(*tops[name]) if tops[name][1] is not None else [1.0] * len(cost_means)
-            if len(top) != len(cost_means):
-                counts = f"{len(top)} for {len(cost_means)} arms"
-                raise InvalidValue(f"{tops[name][0]} must have one entry per arm, got {counts}")
-            sides[name] = [scaled_beta(*pair, concentration) for pair in zip(cost_means, top, strict=False)]
-        return cls(
-            [Beta(mean, concentration) for mean in means("reward means", rewards)],
-            sides if isinstance(costs, Mapping) else sides[UNNAMED],
-            budget,
-            max_costs=max_costs,
-            start=start,
-            cap=cap,
-        )
+        return cls.of_means(partial(Beta, concentration=concentration), rewards, costs, budget, max_costs, start, cap)
 
     @classmethod
     def bernoulli(
@@ -153,22 +137,28 @@ class Problem:
         rewards: Sequence[float],
         costs: Sequence[float] | ByName[Sequence[float]],
         budget: float | ByName[float],
+        max_costs: Sequence[float] | ByName[Sequence[float]] | None = None,
         start: float | ByName[float] | None = None,
         cap: float | ByName[float] | None = None,
     ) -> "Problem":
-        """Rewards and costs of 0 or 1 with the given means."""
-        names = resource_names("cost means", costs)
-        sides = {
-            name: [Bernoulli(mean) for mean in means(thing, given)]
-            for name, (thing, given) in by_resource("cost means", costs, names).items()
-        }
-        return cls(
-            [Bernoulli(mean) for mean in means("reward means", rewards)],
-            sides if isinstance(costs, Mapping) else sides[UNNAMED],
-            budget,
-            start=start,
-            cap=cap,
-        )
+        """Rewards and costs of 0 or 1 with the given means; with ``max_costs``, costs of 0 or the largest cost.
+
+        >>> Problem.bernoulli([0.3, 0.8], [0.1, 0.6], budget=0.3, max_costs=[0.2, 1.0]).costs
+        (Scaled(of=Bernoulli(mean=0.5), top=0.2), Bernoulli(mean=0.6))
+        """
+        return cls.of_means(Bernoulli, rewards, costs, budget, max_costs, start, cap)
+
+    @classmethod
+    def of_means(
+        cls, of_mean: Callable[[float], Distribution], rewards: Any, costs: Any, budget: Any, max_costs: Any, *line: Any
+    ) -> "Problem":
+        """The problem with these means, from what makes a distribution in [0, 1] of a mean."""
+
+        def cost(thing: str, given: object, top: float) -> Distribution:
+            return within_top(thing, checks.real(thing, given, 0, 1), top, of_mean)
+
+        sides = cost_sides("cost means", costs, max_costs, cost)
+        return cls([of_mean(mean) for mean in means("reward means", rewards)], sides, budget, False, max_costs, *line)
 
     @classmethod
     def observed(
@@ -320,21 +310,7 @@ class Problem:
         >>> Problem.from_dict(problem.to_dict()) == problem
         True
         """
-        table: dict[str, object] = {"budget": self.budget}
-        if self.observations is not None:
-            table["observed"] = self.observations.to_dict()
-        else:
-            table["rewards"] = [to_dict(reward) for reward in self.rewards]
-            table["costs"] = self.named([[to_dict(cost) for cost in side] for side in self.consumptions])
-            table["coupled"] = self.coupled
-        if self.most != check_max_costs(self.consumptions, None, self.resources):
-            table["max_costs"] = self.named([list(side) for side in self.most])
-        if any(self.stocks):
-            table["start"] = self.start
-        if min(self.caps) < math.inf:
-            finite = {name: cap for name, cap in zip(self.resources, self.caps, strict=True) if cap < math.inf}
-            table["cap"] = finite.get(UNNAMED, finite)
-        return table
+        return describe(self)
 
     @classmethod
     def from_dict(cls, description: object) -> "Problem":
@@ -342,8 +318,9 @@ class Problem:
 
         ``rewards`` and ``costs`` are lists with an entry per arm: a mean, or a table such as {kind = "constant",
         value = 0.2}; with several resources ``costs`` and ``budget`` are tables by their names. ``kind`` ("beta" unless
-        given, or "bernoulli") and ``concentration`` say what a bare mean stands for. In place of ``rewards`` and
-        ``costs`` there may be ``observed``, as `to_dict` writes it.
+        given, or "bernoulli") and ``concentration`` say what a bare mean stands for; with ``max_costs`` a cost is the
+        largest cost of its arm times such a variable, as in `beta`. In place of ``rewards`` and ``costs`` there may be
+        ``observed``, as `to_dict` writes it.
 
         >>> table = {"kind": "bernoulli", "rewards": [0.3], "costs": [0.9], "budget": 0.5}
         >>> Problem.from_dict(table) == Problem.bernoulli([0.3], [0.9], budget=0.5)
@@ -352,51 +329,8 @@ class Problem:
         if not isinstance(description, dict):
             raise InvalidValue(f"a problem must be a table of rewards, costs and budget, got {description!r}")
         if "observed" in description:
-            return cls.from_observed(description)
-        missing = [key for key in ("rewards", "costs", "budget") if key not in description]
-        if missing:
-            raise InvalidValue(f"a problem must have rewards, costs and budget; missing: {', '.join(missing)}")
-        known = ("rewards", "costs", "budget", "kind", "concentration", "coupled", "max_costs", "start", "cap")
-        unknown = [str(key) for key in description if key not in known]
-        if unknown:
-            raise InvalidValue(f"a problem takes {', '.join(known)}; got {', '.join(unknown)}")
-        kind = checks.one_of("kind of a problem", description.get("kind", "beta"), ("beta", "bernoulli"))
-        if kind == "bernoulli" and "concentration" in description:
-            raise InvalidValue(f"concentration is for kind 'beta' only, got kind {kind!r}")
-        of_mean = {name: description[name] for name in ("concentration",) if name in description}
-
-        def distributions(thing: str, given: object) -> list[Distribution]:
-            tables = (
-                entry if isinstance(entry, dict) else {"kind": kind, "mean": entry, **of_mean}
-                for entry in checks.entries(thing, given)
-            )
-            return [from_dict(table, f"{thing}[{arm}]") for arm, table in enumerate(tables)]
-
-        costs = description["costs"]
-        names = resource_names("costs", costs)
-        sides = {
-            name: distributions(thing, given) for name, (thing, given) in by_resource("costs", costs, names).items()
-        }
-        return cls(
-            rewards=distributions("rewards", description["rewards"]),
-            costs=sides if isinstance(costs, Mapping) else sides[UNNAMED],
-            budget=description["budget"],
-            coupled=description.get("coupled", False),
-            max_costs=description.get("max_costs"),
-            start=description.get("start"),
-            cap=description.get("cap"),
-        )
-
-    @classmethod
-    def from_observed(cls, description: Mapping[str, Any]) -> "Problem":
-        """The problem that a table with ``observed`` describes."""
-        lines = ("budget", "max_costs", "start", "cap")
-        unknown = [str(key) for key in description if key not in ("observed", *lines)]
-        if unknown or "budget" not in description:
-            got = ", ".join(unknown) or "no budget"
-            raise InvalidValue(f"a problem with observed takes {', '.join(lines)}, and must have a budget; got {got}")
-        names = resource_names("budget", description["budget"])
-        return cls.of_table(observations(description["observed"]), names, *(description.get(key) for key in lines))
+            return cls.of_table(**read_observed(description))
+        return cls(**read_distributions(description))
 
 
 def read_only(array: Floats) -> Floats:

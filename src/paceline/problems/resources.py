@@ -43,6 +43,8 @@ def by_resource(
     if not isinstance(given, Mapping):
         raise InvalidValue(f"{thing} must be given by resource, such as {{{names[0]!r}: ...}}, got {given!r}")
     unknown = [name for name in given if name not in names]
+    if unknown and names == (UNNAMED,):
+        raise UnknownName(f"{thing} must be given without a name, as the one resource has none, got {unknown[0]!r}")
     if unknown:
         raise UnknownName(f"{thing} must be given for the resources {', '.join(names)}, got one for {unknown[0]!r}")
     missing = [name for name in names if name not in given]

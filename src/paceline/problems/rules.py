@@ -1,13 +1,14 @@
 """What a problem may be made of: rules for its distributions and the lines of its resources."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from paceline import checks
 from paceline.errors import InvalidValue
-from paceline.problems.distributions import Beta, Constant, Distribution, Scaled, Unknown, extremes
+from paceline.problems.distributions import Constant, Distribution, Scaled, Unknown, extremes
 from paceline.problems.observed import Column
-from paceline.problems.resources import by_resource
+from paceline.problems.resources import UNNAMED, by_resource, resource_names
 
 MOST = 2.0**30  # of a stock: more could not be counted in units
 
@@ -62,14 +63,11 @@ def check_max_costs(
         if listed is None:
             found.append(tuple(1.0 if extremes(cost)[0] >= 0.0 else max(extremes(cost)[1], 0.0) for cost in side))
             continue
-        entries = checks.entries(thing, listed)
-        if len(entries) != len(side):
-            raise InvalidValue(f"{thing} must have one entry per arm, got {len(entries)} for {len(side)} arms")
+        entries = tops_of(thing, listed, len(side))
         for arm, (cost, most) in enumerate(zip(side, entries, strict=True)):
-            checks.real(f"{thing}[{arm}]", most, 0, 1)
             if not isinstance(cost, Unknown) and (highest := extremes(cost)[1]) > most:
                 raise InvalidValue(f"{thing}[{arm}] must cover every cost of its arm, {highest}, got {most}")
-        found.append(tuple(map(float, entries)))
+        found.append(tuple(entries))
     return tuple(found)
 
 
@@ -92,15 +90,43 @@ def check_caps(
     return tuple(caps)
 
 
-def scaled_beta(mean: float, top: float, concentration: float) -> Distribution:
-    """A cost with this mean that is at most ``top``."""
+def cost_sides(
+    thing: str, costs: object, max_costs: object, distribution: Callable[[str, Any, float], Distribution]
+) -> Any:
+    """The distributions of costs in the form in which costs are given: an entry per arm, or such lists by resource.
+
+    ``distribution`` makes one from what to call it in a message, what is given for it, and the largest cost of its arm.
+    """
+    names = resource_names(thing, costs)
+    tops = by_resource("max_costs", max_costs, names, otherwise=None)
+    sides = {}
+    for name, (side, given) in by_resource(thing, costs, names).items():
+        entries = checks.entries(side, given)
+        pairs = enumerate(zip(entries, tops_of(*tops[name], len(entries)), strict=True))
+        sides[name] = [distribution(f"{side}[{arm}]", entry, top) for arm, (entry, top) in pairs]
+    return sides if isinstance(costs, Mapping) else sides[UNNAMED]
+
+
+def tops_of(thing: str, listed: object, arms: int) -> list[float]:
+    """The largest cost of each arm; 1 unless they are given."""
+    if listed is None:
+        return [1.0] * arms
+    tops = means(thing, listed)
+    if len(tops) != arms:
+        raise InvalidValue(f"{thing} must have one entry per arm, got {len(tops)} for {arms} arms")
+    return tops
+
+
+def within_top(thing: str, mean: float, top: float, of_mean: Callable[[float], Any]) -> Distribution:
+    """A distribution with this mean whose values are at most ``top``: one in [0, 1], scaled."""
     if mean > top:
-        raise InvalidValue(f"a mean cost must be at most the largest cost {top}, got {mean}")
+        raise InvalidValue(f"{thing} must be at most the largest cost of its arm, {top:g}, got {mean!r}")
     if top == 0.0:
         return Constant(0.0)
-    return Beta(mean, concentration) if top == 1.0 else Scaled(Beta(mean / top, concentration), top)
+    scaled: Distribution = of_mean(mean) if top == 1.0 else Scaled(of_mean(mean / top), top)
+    return scaled
 
 
-def means(thing: str, values: Sequence[float]) -> list[float]:
+def means(thing: str, values: object) -> list[float]:
     """Means in [0, 1]; an error says which entry is not."""
     return [checks.real(f"{thing}[{arm}]", value, 0, 1) for arm, value in enumerate(checks.entries(thing, values))]

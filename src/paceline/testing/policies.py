@@ -82,7 +82,7 @@ def rules_broken(policy: Policy, problem: Problem) -> Iterator[str]:
         return
     if in_python is not None:
         yield from in_python.rules_broken(first)
-    if policy.name != "oracle":  # it is told the truth, which nobody has live
+    if not policy.told_truth:  # nobody has that live
         yield from live_rules(policy, problem, first)
 
 

@@ -1,0 +1,36 @@
+"""Take back a round that the code of a user's policy has cut short."""
+
+from typing import Any, NamedTuple
+
+import numpy.typing as npt
+
+from paceline.kernels.state import Storage
+
+Array = npt.NDArray[Any]
+
+
+class Kept(NamedTuple):
+    """Copies of all that a decision may change."""
+
+    blocks: tuple[Array, ...]
+    memory: tuple[Array, ...]
+
+
+def changeable(storage: Storage) -> tuple[Array, ...]:
+    """The blocks that a decision writes to, but for the policy's own memory and the scratch."""
+    return (storage.tally, storage.clock, storage.record, storage.amounts, storage.measures, storage.counts)
+
+
+def keep(storage: Storage) -> Kept:
+    """What is there before a decision: a microsecond or two."""
+    return Kept(
+        tuple([block.copy() for block in changeable(storage)]), tuple([array.copy() for array in storage.memory])
+    )
+
+
+def put_back(storage: Storage, kept: Kept) -> None:
+    """Make it as if the decision had never been asked for."""
+    for block, copy in zip(changeable(storage), kept.blocks, strict=True):
+        block[...] = copy
+    for array, copy in zip(storage.memory, kept.memory, strict=True):
+        array[...] = copy
