@@ -136,7 +136,7 @@ def test_policies_lists_all_with_parameters():
     shown = succeeded("policies")
     names = [line.split()[0] for line in shown.splitlines() if not line.startswith(" ")]
     assert names == list(POLICIES)
-    for words in ("order='first', horizon=None", "a=3.0", "lam=9.0", "no parameters"):
+    for words in ("order='fewest', horizon=None", "a=3.0", "lam=9.0", "no parameters"):
         assert words in shown
 
 
