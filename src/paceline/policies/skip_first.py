@@ -38,9 +38,9 @@ class SkipFirst(WithHorizon):
 
     How long the stretch must be: Bernasconi, Castiglioni, Celli ("No-regret is not enough!", 2024, Corollary 8.2)
     bound what is spent above the line by O(sqrt(K T)), so the paper says that at least O(sqrt(K T)) rounds must be
-    skipped. ``stretch`` is the constant in that O, which nobody gives; 1 by default. It is o(T), as it must be. One
-    Phase plans with optimistic costs and needs more than 1 of these (see docs/policies.md); the guard refuses what the
-    stretch does not cover.
+    skipped. ``stretch`` is the constant in that O, which nobody gives; 1 by default. It is o(T), as it must be. The
+    guard refuses what the stretch does not cover. With One Phase that is much: it plans with costs that are too low and
+    with all that is left, the savings included (see docs/policies.md).
 
     Guarantee: the anytime constraint, by the guard, on every path. Regret of the order sqrt(K T) at least: the rounds
     of the stretch earn nothing. It needs the horizon.
