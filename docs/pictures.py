@@ -25,7 +25,7 @@ CAUSES = {"wrong_arms": ("wrong arms", "#4d4d4d"), "idle": ("idle", "#9a9a9a"), 
 Floats = npt.NDArray[np.float64]
 
 
-def learn_worst(params: Any, state: Any, decision: Any, reward: float, cost: Any) -> None:
+def learn_worst(_: Any, state: Any, decision: Any, __: float, ___: Any) -> None:
     """Believe in the largest variance that outcomes in [0, 1] can have, 1/4, whatever the data say."""
     arms, arm, beliefs = state.arms, decision.arm, state.memory.beliefs
     if 0 <= arm < arms.pulls.size:
