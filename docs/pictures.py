@@ -25,19 +25,21 @@ CAUSES = {"wrong_arms": ("wrong arms", "#4d4d4d"), "idle": ("idle", "#9a9a9a"), 
 Floats = npt.NDArray[np.float64]
 
 
-def learn_worst(_: Any, state: Any, arm: int, *__: Any) -> None:
+def learn_worst(_: Any, state: Any, decision: Any, __: float, ___: Any) -> None:
     """Believe in the largest variance that outcomes in [0, 1] can have, 1/4, whatever the data say."""
-    arms, table = state.arms, state.table
+    arms, arm, beliefs = state.arms, decision.arm, state.memory.beliefs
     if 0 <= arm < arms.pulls.size:
         count = arms.pulls[arm] + 1.0
-        for row, total in ((6 * arm, arms.reward_sum[arm]), (6 * arm + 3, arms.cost_sum[arm])):
-            table[row], table[row + 1], table[row + 2] = (total + 0.5) / count, 0.5 / math.sqrt(count), 0.0
+        for side, total in ((0, arms.reward_sum[arm]), (1, arms.cost_sum[arm, 0])):
+            beliefs[arm, side, 0] = (total + 0.5) / count
+            beliefs[arm, side, 1] = 0.5 / math.sqrt(count)
+            beliefs[arm, side, 2] = 0.0
 
 
 class WorstCase(pl.ThompsonPacer):
     """The Thompson pacer without its first idea."""
 
-    learn = staticmethod(learn_worst)  # type: ignore[assignment]  # it has no use for the other arguments
+    learn = staticmethod(learn_worst)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linprog
 
-from paceline.kernels.random import decision_uniform
+from paceline.kernels.random import DECISION, block, decision_uniform, uniform
+from paceline.policies.thompson_lp import beta_attempt
 from paceline.problems.problem import Problem
 
 SKIP = -1
@@ -166,7 +167,7 @@ class SUAK(Run):
     """Algorithm 2 of the paper, with its two phases as printed."""
 
     def __init__(
-        self, problem: Problem, seed: int, stream: int, order: str = "first", horizon: int | None = None
+        self, problem: Problem, seed: int, stream: int, order: str = "fewest", horizon: int | None = None
     ) -> None:
         super().__init__(problem, seed, stream)
         self.rank = {"first": int, "fewest": self.pulls.__getitem__, "cheapest": self.mean_cost}[order]
@@ -263,6 +264,64 @@ class OnePhase(Guarded):
     def pull_decided(self) -> None:
         rate = (self.c * self.horizon - self.spent) / (self.horizon - self.t + 1)
         base = by_enumeration(*self.optimistic(self.a * math.log(self.horizon)), rate)
+        self.pull(base.expensive if base.expensive == base.cheap or self.chance() < base.weight else base.cheap)
+
+
+class OnePhaseAsPrinted(OnePhase):
+    """Algorithm 1 of the paper to the letter: no row for time, so the best ratio of the bounds is all that counts."""
+
+    def pull_decided(self) -> None:
+        rewards, costs = self.optimistic(self.a * math.log(self.horizon))
+        # Without a bound while a cost is 0: then the best reward, of equals the arm with the fewest pulls.
+        free = [i for i in self.arms if costs[i] == 0]
+        if free:
+            self.pull(max(free, key=lambda i: (rewards[i], -self.pulls[i])))
+        else:
+            self.pull(max(self.arms, key=lambda i: Fraction(rewards[i]) / Fraction(costs[i])))
+
+
+class SkipFirst(OnePhase):
+    """The second naive approach: nothing for ceil(stretch sqrt(K T)) rounds, then One Phase."""
+
+    def __init__(self, problem: Problem, seed: int, stream: int, horizon: int, stretch: float = 1.0) -> None:
+        super().__init__(problem, seed, stream, horizon)
+        self.stretch = stretch
+
+    def run(self, rounds: int) -> None:
+        while self.t < min(rounds, self.stretch * math.sqrt(len(self.arms) * self.horizon)) + 1:
+            self.skip()
+        super().run(rounds)
+
+
+class ThompsonLP(OnePhase):
+    """Draws from Beta posteriors, the program at the remaining rate (or at c), an arm drawn from its solution."""
+
+    def __init__(self, problem: Problem, seed: int, stream: int, horizon: int = 0, update: bool = True) -> None:
+        super().__init__(problem, seed, stream, horizon)
+        self.update = update
+
+    def run(self, rounds: int) -> None:
+        while self.t <= rounds:
+            if self.guard_refuses():
+                self.skip()
+            else:
+                self.pull_decided()
+
+    def posterior(self, lane: int, total: float, pulls: int) -> float:
+        """The first draw that is accepted; which words it is made from is the package's business."""
+        for attempt in range(100):
+            words = block(*self.key, *map(np.uint64, (self.t, lane)), DECISION, np.uint64(attempt))
+            for pair in (words[:2], words[2:]):
+                drawn = beta_attempt(1.0 + total, 1.0 + pulls - total, *(uniform(np.uint64(word)) for word in pair))
+                if drawn >= 0:
+                    return drawn
+        raise AssertionError("no draw was accepted")
+
+    def pull_decided(self) -> None:
+        rewards = [self.posterior(1 + 2 * i, self.reward_sum[i], self.pulls[i]) for i in self.arms]
+        costs = [self.posterior(2 + 2 * i, self.cost_sum[i], self.pulls[i]) for i in self.arms]
+        rate = (self.c * self.horizon - self.spent) / (self.horizon - self.t + 1) if self.update else self.c
+        base = by_enumeration(rewards, costs, rate)
         self.pull(base.expensive if base.expensive == base.cheap or self.chance() < base.weight else base.cheap)
 
 

@@ -13,6 +13,7 @@ from interrupt import interrupted
 
 import paceline
 from paceline import cli
+from paceline.paper import reproduce
 from paceline.paper.claims import CLAIMS
 from paceline.policies import POLICIES
 from paceline.simulation.simulate import Trial, run_trial
@@ -40,7 +41,7 @@ def test_version():
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("reproduce", ["--figure", "--rounds", "--trials", "--seed", "--out"]),
+        ("reproduce", ["--figure", "--rounds", "--trials", "--seed", "--formats", "--out"]),
         ("solve", ["FILE", "--rewards", "--costs", "--budget", "--json"]),
         ("policies", ["NAME"]),
     ],
@@ -135,7 +136,7 @@ def test_policies_lists_all_with_parameters():
     shown = succeeded("policies")
     names = [line.split()[0] for line in shown.splitlines() if not line.startswith(" ")]
     assert names == list(POLICIES)
-    for words in ("order='first', horizon=None", "a=3.0", "lam=9.0", "no parameters"):
+    for words in ("order='fewest', horizon=None", "a=3.0", "lam=9.0", "no parameters"):
         assert words in shown
 
 
@@ -168,7 +169,8 @@ def strictly(text: str) -> dict[str, object]:
 def test_reproduce_writes_figures_and_reports(reproduced):
     folder, done = reproduced
     assert done.returncode == 0, done.stderr
-    expected = {"figure1.npz", "figure1.png", "figure2.npz", "figure2.png", "report.json", "report.md"}
+    expected = {f"figure{number}.{ending}" for number in (1, 2) for ending in ("npz", "png", "pdf", "svg")}
+    expected |= {"report.json", "report.md"}
     assert {path.name for path in folder.iterdir()} == expected
     for name in ("figure1.png", "figure2.png"):
         assert (folder / name).read_bytes().startswith(b"\x89PNG")
@@ -194,7 +196,8 @@ def test_reproduce_reports_numbers_to_programs(reproduced):
     assert report["versions"]["paceline"] == paceline.__version__
     for entry in report["figures"]:
         assert (entry["rounds"], entry["trials"], entry["seed"]) == (3000, 2, 0)
-        assert {"SUAK", "OPS", "PDS", "USS"} <= set(entry["policies"])
+        assert set(entry["policies"]) == set(reproduce.POLICIES)
+        assert {"SUAK", "OPS", "PDS", "USS", "Index pacer", "Epsilon-greedy", "Greedy"} <= set(entry["policies"])
         raw = paceline.Results.load(folder / f"figure{entry['figure']}.npz")
         assert paceline.Problem.from_dict(entry["problem"]) == raw.problem
         for label, numbers in entry["policies"].items():
@@ -240,7 +243,8 @@ def test_the_two_figures_have_streams_of_their_own(reproduced):
 def test_reproduce_one_figure_twice_into_the_same_folder(tmp_path):
     reports = []
     for _ in range(2):
-        shown = succeeded("reproduce", "--figure", 1, "--rounds", 600, "--trials", 1, "--seed", 5, "--out", tmp_path)
+        small = ("--figure", 1, "--rounds", 600, "--trials", 1, "--seed", 5, "--formats", "png")
+        shown = succeeded("reproduce", *small, "--out", tmp_path)
         assert "Figure 2" not in shown
         names = {path.name for path in tmp_path.iterdir()}
         assert names == {"figure1.npz", "figure1.png", "report.json", "report.md"}
@@ -320,6 +324,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
     "nested beyond all reason": (("solve", "nested.toml"), ("nested.toml",)),
     "no rounds": (("reproduce", "--rounds", 0, "--out", "out"), ("rounds must be", "got 0")),
     "no trials": (("reproduce", "--trials", 0, "--out", "out"), ("trials must be", "got 0")),
+    "no such format": (("reproduce", "--formats", "png,gif", "--out", "out"), ("format must be", "got 'gif'")),
     "negative seed": (("reproduce", "--seed", -1, "--out", "out"), ("seed must be", "got -1")),
     "out is a file": (("reproduce", "--rounds", 10, "--out", "good.toml"), ("good.toml", "File exists")),
     "out is below a file": (("reproduce", "--rounds", 10, "--out", "good.toml/out"), ("good.toml", "Not a directory")),

@@ -96,6 +96,13 @@ def test_parameters_of_policies():
     }
 
 
+def test_a_parameter_may_be_true_or_false():
+    assert policies_of("one-phase:time_row=false,thompson:every_arm=true") == {
+        "one-phase:time_row=false": pl.OnePhase(time_row=False),
+        "thompson:every_arm=true": pl.ThompsonPacer(every_arm=True),
+    }
+
+
 def test_list_of_kinds(tmp_path):
     done = call("--list", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

@@ -306,7 +306,7 @@ def test_never_overspends_whatever_the_costs(name, budget, costs, rewards):
     problem = Problem(
         [Constant(0.5), Constant(0.9), Constant(0.1)], [Constant(0.1), Constant(1.0), Constant(0.3)], budget
     )
-    game = play.begin(make_policy(name), problem)
+    game = play.begin(make_policy(name), problem, horizon=200)
     next_cost, next_reward = itertools.cycle(costs), itertools.cycle(rewards)
     rate, paid = Fraction(budget), Fraction(0)
     for t in range(1, 201):
@@ -324,12 +324,15 @@ def test_never_overspends_whatever_the_costs(name, budget, costs, rewards):
 @every_policy
 def test_never_overspends_against_one_who_watches_the_headroom(name):
     # The most expensive pull whenever it could break the promise, the cheapest otherwise: the headroom is often at 1.
-    game = play.begin(make_policy(name), play.THREE_ARMS)
-    paid = 0
+    # What a policy has saved up is taken from it first.
+    game = play.begin(make_policy(name), play.THREE_ARMS, horizon=3000)
+    paid, taking = 0, False
     for t in range(1, 3001):
         decision = game.ask()
         if play.is_pull(game.state, decision.arm):
-            cost = 1 if game.state.headroom[0] < 2 else 0
+            headroom = game.state.headroom[0]
+            taking = headroom >= 2 and (taking or headroom > 10)
+            cost = 1 if taking or headroom < 2 else 0
             game.tell(decision, 1.0, (float(cost),))
             paid += cost
         assert 2 * paid <= t

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from matplotlib.figure import Figure
 
 import paceline as pl
 from paceline.paper import reproduce
-from paceline.paper.claims import OURS
+from paceline.paper.claims import EPSILON, GREEDY, INDEX, THOMPSON
 from paceline.reports import figures
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -88,36 +89,88 @@ assert "matplotlib.pyplot" not in sys.modules, "pyplot came with plot"
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_figure_of_the_paper(tmp_path, monkeypatch):
-    reproduction = reproduce.reproduce(1, rounds=400, trials=2)
+def test_panels_say_what_is_counted(results):
+    figure = results.plot(quantities=("regret", "skips", "spent", "slack"))
+    assert [axes.get_ylabel() for axes in figure.axes] == ["Rewards", "Rounds", "Cost", "Cost per round"]
+
+
+@pytest.mark.parametrize("ending", ["pdf", "svg", "png"])
+def test_the_same_figure_has_the_same_bytes(results, tmp_path, ending):
+    paths = [tmp_path / f"{number}.{ending}" for number in range(2)]
+    for path in paths:
+        results.plot(path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+@pytest.fixture(scope="module")
+def figure_1(tmp_path_factory) -> tuple[Path, Figure]:
+    """The first figure of the paper, small, in all formats."""
+    folder = tmp_path_factory.mktemp("figure")
     drawn: list[Figure] = []
     save = figures.save
-    monkeypatch.setattr(figures, "save", lambda figure, path: (drawn.append(figure), save(figure, path)))
-    assert reproduce.draw(reproduction, tmp_path) == tmp_path / "figure1.png"
-    assert (tmp_path / "figure1.png").read_bytes().startswith(PNG)
-    (figure,) = drawn
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "save", lambda figure, path: (drawn.append(figure), save(figure, path)))
+        paths = reproduce.draw(reproduce.reproduce(1, rounds=400, trials=2), folder)
+    assert paths == tuple(folder / f"figure1.{ending}" for ending in ("png", "pdf", "svg"))
+    assert len({id(figure) for figure in drawn}) == 1
+    return folder, drawn[0]
+
+
+@pytest.mark.slow
+def test_figure_of_the_paper_has_three_formats(figure_1):
+    folder, _ = figure_1
+    starts = {"png": PNG, "pdf": b"%PDF", "svg": b"<?xml"}
+    assert {path.suffix[1:] for path in folder.iterdir()} == set(starts)
+    for ending, start in starts.items():
+        assert (folder / f"figure1.{ending}").read_bytes().startswith(start)
+
+
+@pytest.mark.slow
+def test_figure_of_the_paper(figure_1):
+    _, figure = figure_1
     assert [axes.get_title("left") for axes in figure.axes] == [
-        "Regret",
+        "Steady regret",
         "Regret, SUAK and OPS",
         "Skipped rounds",
         "$c$ minus average cost",
     ]
     assert all(axes.get_xlabel() == "Round" for axes in figure.axes)
+    assert [axes.get_ylabel() for axes in figure.axes] == ["Rewards", "Rewards", "Rounds", "Cost per round"]
     assert figure.get_suptitle().startswith("3 arms, 2 trials")
     lines = [{line.get_label() for line in axes.lines} for axes in figure.axes]
+    four, others = {"SUAK", "OPS", "PDS", "USS"}, {INDEX, THOMPSON, EPSILON, GREEDY}
     assert lines == [
-        {"SUAK", "OPS", "PDS", "USS", "USS, λ = 5", OURS},
-        {"SUAK", "OPS", "OPS, a = 2", OURS},
-        {"SUAK", "OPS", "PDS", "USS", OURS},
-        {"SUAK", "OPS", "PDS", "USS", OURS},
+        {*four, "USS, λ = 5", *others},
+        {"SUAK", "OPS", "OPS, a = 2"},
+        {*four, *others},
+        {*four, "SUAK, first", INDEX},
     ]
     (legend,) = figure.legends
     assert {text.get_text() for text in legend.get_texts()} == set.union(*lines)
-    # A policy keeps its colour from panel to panel, and no two have the same.
-    colours = {label: set() for label in reproduce.PAPER}
+    # A policy looks the same from panel to panel, and no two look alike.
+    looks: dict[str, set[object]] = {}
     for axes in figure.axes:
         for line in axes.lines:
-            if line.get_label() in colours:
-                colours[line.get_label()].add(line.get_color())
-    assert {len(found) for found in colours.values()} == {1}
-    assert len(set.union(*colours.values())) == len(colours)
+            looks.setdefault(line.get_label(), set()).add(
+                (line.get_color(), line.get_linestyle(), line.get_linewidth())
+            )
+    assert {len(found) for found in looks.values()} == {1}
+    colours = {label: next(iter(found))[0] for label, found in looks.items()}
+    assert len({colours[label] for label in four}) == len(four)
+    assert not {colours[label] for label in four} & {colours[label] for label in others}
+
+
+@pytest.mark.slow
+def test_every_line_of_the_paper_figure_is_in_sight_at_the_end(figure_1):
+    _, figure = figure_1
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        for line in axes.lines:
+            assert low <= line.get_ydata()[-1] <= high, (axes.get_title("left"), line.get_label())
+
+
+def test_formats_of_figures():
+    assert reproduce.check_formats([]) == ("png",)
+    assert reproduce.check_formats(["svg", "pdf", "svg"]) == ("png", "svg", "pdf")
+    with pytest.raises(pl.InvalidValue, match=r"^format must be one of png, pdf, svg, got 'gif'$"):
+        reproduce.check_formats(["png", "gif"])

@@ -53,7 +53,7 @@ def check(run: pl.Run, figures: dict[str, Figure]) -> None:
 
 THREE_ARMS: dict[str, tuple[pl.Policy, dict[str, Figure]]] = {
     "SUAK": (
-        pl.SUAK(),
+        pl.SUAK(order="first"),  # the prototype's
         {
             "regret": Figure(2_987, 0.5, 136),
             "skips": Figure(5_070, 5, 39),
@@ -69,7 +69,7 @@ THREE_ARMS: dict[str, tuple[pl.Policy, dict[str, Figure]]] = {
 
 EIGHT_ARMS: dict[str, tuple[pl.Policy, dict[str, Figure]]] = {
     "SUAK": (
-        pl.SUAK(),
+        pl.SUAK(order="first"),  # the prototype's
         {
             "regret": Figure(22_000, 50, 248),
             "skips": Figure(12_100, 50, 192),

@@ -13,7 +13,7 @@ from paceline.problems.problem import Problem
 
 # Rounds are chosen so that phase 1 ends well before the last; only the paper's 8 arms would need 290,000 for that.
 PROBLEMS = {
-    "paper, 3 arms": (play.THREE_ARMS, 48_000),
+    "paper, 3 arms": (play.THREE_ARMS, 50_000),
     "paper, 8 arms": (play.EIGHT_ARMS, 20_000),
     "wide gaps": (play.WIDE_GAPS, 9_000),
     "Bernoulli": (Problem.bernoulli([0.3, 0.95, 0.6], [0.0, 1.0, 0.02], budget=0.5), 12_000),
@@ -30,7 +30,7 @@ PROBLEMS = {
 
 
 @cache
-def compared(name, order="first", horizon=None, stream=play.STREAM):
+def compared(name, order="fewest", horizon=None, stream=play.STREAM):
     """Compare every decision, and the reasons in total; give back the naive run, which knows what happened."""
     problem, rounds = PROBLEMS[name]
     page = naive.SUAK(problem, play.SEED, stream, order, horizon)

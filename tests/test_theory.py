@@ -7,12 +7,14 @@ import math
 
 import naive
 import numpy as np
+import play
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, optimize, special, stats
 
 import paceline as pl
+from paceline.policies.suak import BASE
 from paceline.problems import divergence as kl
 from paceline.problems.theory import least_divergence, smallest_base_gaps
 
@@ -289,6 +291,179 @@ def test_an_arm_that_is_only_in_the_optimal_base_costs_nothing():
     problem = pl.Problem.beta([0.5], [0.3], budget=0.5)
     assert smallest_base_gaps(problem).tolist() == [math.inf]
     assert pl.theory.suak_bound(problem, 1000).suboptimal_bases == 0
+
+
+# The lemmas on base selections, on the estimate of the smallest gap, and on failing confidence bounds.
+
+
+def optimistic_value(problem: pl.Problem, base: tuple[int, ...], radius: float) -> float:
+    """What a base could earn at most, by a linear program, were its rewards 2 radii higher and its costs 2 lower."""
+    arms = [arm for arm in base if arm < problem.arms]
+    rewards = problem.reward_means[arms] + 2 * radius
+    costs = problem.cost_means[arms] - 2 * radius
+    if problem.arms in base:  # the null arm of a base; as the proof has it, with radii of its own
+        rewards, costs = np.append(rewards, 2 * radius), np.append(costs, -2 * radius)
+    found = optimize.linprog(
+        -rewards, A_ub=[costs], b_ub=[problem.budget], A_eq=[np.ones(rewards.size)], b_eq=[1.0], bounds=(0, None)
+    )
+    return -found.fun
+
+
+@pytest.mark.parametrize("problem", SOME, ids=range(len(SOME)))
+def test_a_base_sampled_as_often_as_the_lemma_says_cannot_look_optimal(problem):
+    """The core of the proof, by a linear program: N selections are 2/9 delta_min N samples of each of its arms."""
+    log_t = math.log(10**6)
+    bounds = pl.theory.base_selections(problem, 10**6)
+    deltas = np.append(np.abs(problem.cost_means - problem.budget), problem.budget)
+    looked_at = 0
+    for base, most in bounds.items():
+        samples = most if len(base) == 1 else most * 2 / 9 * deltas[:-1].min()
+        radius = math.sqrt(3 * log_t / samples)
+        if len(base) > 1 and radius > deltas[list(base)].min() / 4:
+            continue  # SUAK does not select a base then: an arm is not classified
+        assert optimistic_value(problem, base, radius) <= problem.optimum.value + 1e-9
+        # Three times the radius, and it may: the bound is of the right size.
+        if problem.reward_means[base[0]] > np.append(problem.reward_means, 0.0)[base[-1]] or len(base) == 1:
+            assert optimistic_value(problem, base, 3.0 * radius) >= problem.optimum.value - 1e-9
+            looked_at += 1
+    assert looked_at > 0
+
+
+def test_base_selections_by_hand():
+    problem = pl.Problem.beta([0.1, 0.9, 0.5], [0.1, 0.9, 0.8], budget=0.5)
+    found = pl.theory.base_selections(problem, 1000)
+    log_t, best = math.log(1000), 0.5 * 0.1 + 0.5 * 0.9
+    assert problem.optimum.value == pytest.approx(best)
+    assert set(found) == {(0,), (1, 3), (2, 0), (2, 3)}  # the optimal base (1, 0) is not among them
+    weight = 0.4 / 0.7
+    loss = best - (weight * 0.5 + (1 - weight) * 0.1)
+    assert found[2, 0] == pytest.approx(216 * log_t / (0.3 * loss**2) * (1 + 0.4 / 0.7) ** 2)
+    loss = best - 0.5 / 0.9 * 0.9
+    assert loss == pytest.approx(0)
+    assert found[1, 3] == math.inf or found[1, 3] > 1e20  # as good as the optimal one: no bound
+    assert found[0,] == pytest.approx(12 * log_t / (best - 0.1) ** 2)
+
+
+# Bounds are below the rounds only where arms are far from the budget and bases far from each other.
+FAR = pl.Problem.beta([0.02, 0.98, 0.1, 0.05], [0.02, 0.98, 0.97, 0.95], budget=0.5)
+
+
+@pytest.fixture(scope="module")
+def far() -> tuple[list[tuple[int, int]], list[float]]:
+    """Rounds of SUAK, and its estimate of the smallest cost gap in those with a base."""
+    game = play.begin(pl.SUAK(), FAR)
+    play.simulate(game, 13_000)
+    estimates, rounds = [], []
+    for _ in range(12_000):
+        arms, t = game.state.arms, int(game.state.clock.t) + 1
+        gap = np.min(np.abs(arms.cost_mean[:, 0] - FAR.budget) - np.sqrt(1.5 * math.log(t)) * arms.width)
+        arm, reason, tag, _, _ = play.one_round(game)
+        if reason == BASE:
+            estimates.append(float(gap))
+            rounds.append((arm, tag))
+    return rounds, estimates
+
+
+@pytest.mark.slow
+def test_suak_selects_wrong_bases_no_more_often_than_the_lemma_says(far):
+    bounds = pl.theory.base_selections(FAR, 25_000)
+    selected = {base: sum(set(pair) == set(base) for pair in far[0]) for base in bounds}
+    assert all(selected[base] <= bounds[base] for base in bounds)
+    assert min(bounds.values()) < len(far[0])  # it says something
+
+
+@pytest.mark.slow
+def test_the_estimate_of_the_smallest_gap_is_in_its_range(far):
+    low, high = pl.theory.smallest_gap_estimate(FAR)
+    assert high == pytest.approx(0.45)
+    assert low == pytest.approx(0.3)
+    assert len(far[1]) > 5_000
+    assert low <= min(far[1])
+    assert max(far[1]) <= high
+
+
+def test_confidence_bounds_fail_less_often_than_the_lemma_says():
+    """R_e by simulation. A bound of a base holds where those of its arms do, so arms stand in for bases."""
+    arms, rounds, trials = 2, 1_000, 30
+    rng = np.random.default_rng(3)
+    log_t, pulls = np.log(np.arange(1, rounds + 1)), np.arange(1, rounds + 1)
+    failures = 0.0
+    for _ in range(trials):
+        means = rng.integers(0, 2, (2, arms, rounds)).cumsum(axis=2) / pulls  # rewards and costs, coins
+        # The bound after r pulls fails in the rounds t >= r with  |mean - 1/2| > sqrt(strength log t / r).
+        worst = np.abs(means - 0.5) * np.sqrt(pulls)
+        furthest = np.maximum.accumulate(worst, axis=2)
+        any_arm = furthest.max(axis=1)  # over the arms: (2, rounds)
+        failures += (any_arm.max(axis=0) > np.sqrt(3 * log_t)).sum() + (any_arm[1] > np.sqrt(1.5 * log_t)).sum()
+    problem = pl.Problem.bernoulli([0.5] * arms, [0.5] * arms, budget=0.4)
+    bound = pl.theory.confidence_failures(problem)
+    assert bound == pytest.approx(5 * math.pi**2 * arms**2 / 3)
+    # The sums of the lemmas are below it, and what is seen is below the sums.
+    sums = sum((8 * arms**2 + 2 * arms) / t**2 for t in range(1, 10**5))
+    assert 0 < failures / trials < sums < bound < pl.theory.suak_bound(problem, 1000).confidence
+
+
+@pytest.mark.parametrize("name", ["suak_bound", "base_selections", "smallest_gap_estimate", "prior_work"])
+def test_bounds_are_for_one_resource(name):
+    several = pl.Problem.beta([0.5, 0.4], {"money": [0.3, 0.2], "energy": [0.1, 0.4]}, {"money": 0.2, "energy": 0.3})
+    rest = () if name == "smallest_gap_estimate" else (1000,)
+    with pytest.raises(pl.InvalidValue, match=rf"^{name} is for problems with one resource, got 2 resources$"):
+        getattr(pl.theory, name)(several, *rest)
+
+
+# Table 1.
+
+
+def test_table_1_by_hand():
+    """Two arms: the base (1, null) earns 0.571, the base (1, 0) 0.56."""
+    problem = pl.Problem.beta([0.2, 0.8], [0.2, 0.7], budget=0.5)
+    assert problem.optimum.base == (1, 2)
+    found = {row.work.split(",")[0]: row.order for row in pl.theory.prior_work(problem, 1000)}
+    s = pl.theory.symbols_of(problem)
+    log_t, value = math.log(1000), 0.5 / 0.7 * 0.8
+    assert s.base_gap == pytest.approx(value - 0.56)
+    assert s.arm_gap == pytest.approx(value - 0.2)  # without arm 1 only arm 0 is left
+    assert s.least_weight == pytest.approx(1 - 0.5 / 0.7)
+    assert s.singular == pytest.approx(0.7)  # time does not bind, the cost of arm 1 is 0.7
+    assert (s.cost_gap, s.drift, s.kappa, s.inverse_reward) == pytest.approx((0.2, 0.2, 1.2, 1 / 0.8))
+    assert found["Elumar"] == pytest.approx(2 * log_t / (0.2 * s.base_gap**2) + 2 * log_t / 0.2**2)
+    assert found["Bernasconi"] == pytest.approx(math.sqrt(1000))
+    assert found["Kumar"] == pytest.approx(2 * log_t / (s.arm_gap**2 * 0.2**2))
+    assert found["Li"] == pytest.approx(
+        4 * log_t / (0.5**3 * s.arm_gap**2) + 16 / (0.5**2 * s.least_weight**2 * 0.7**2)
+    )
+    assert found["Flajolet"] == pytest.approx(3.4**2 * 4 * log_t / (0.2**3 * s.base_gap) + 4 / 0.8 * log_t / 0.2**3)
+
+
+@pytest.mark.parametrize("problem", SOME, ids=range(len(SOME)))
+def test_symbols_of_table_1_by_slow_computations(problem):
+    s = pl.theory.symbols_of(problem)
+    rewards, costs, c = problem.reward_means, problem.cost_means, problem.budget
+    best = naive.by_linprog(rewards, costs, c)
+    base = [arm for arm in range(problem.arms) if best.mix[arm] > 1e-9]
+    without = [naive.by_linprog(np.delete(rewards, arm), np.delete(costs, arm), c).value for arm in base]
+    assert s.arm_gap == pytest.approx(best.value - max(without), abs=1e-9)
+    assert s.least_weight == pytest.approx(best.mix[best.mix > 1e-9].min())
+    assert s.base_gap == pytest.approx(min(naive_base_gaps(problem)), abs=1e-9)
+    # kappa is the least of its kind: it serves all pairs, and one of them needs it.
+    pairs = [(i, j) for i in range(problem.arms) for j in range(i)]
+    slack = [s.kappa * abs(costs[i] - costs[j]) - abs(rewards[i] - rewards[j]) for i, j in pairs]
+    assert min(slack) == pytest.approx(0, abs=1e-9)
+    # The least singular value is the least stretch of a unit vector; of a 2 x 2 matrix  |det| / the largest one.
+    if len(base) == 2:
+        matrix = np.array([costs[base], [1.0, 1.0]])
+        assert s.singular == pytest.approx(abs(np.linalg.det(matrix)) / np.linalg.norm(matrix, 2))
+
+
+def test_an_instance_of_one_arm_has_symbols():
+    s = pl.theory.symbols_of(pl.Problem.beta([0.6], [0.8], budget=0.4))
+    assert (s.arm_gap, s.kappa, s.base_gap) == (pytest.approx(0.3), 0.0, math.inf)
+
+
+def test_bounds_are_infinite_where_their_gaps_are_0():
+    at_budget = AT_BUDGET["a poor arm"]
+    orders = {row.work.split(",")[0]: row.order for row in pl.theory.prior_work(at_budget, 1000)}
+    assert {work for work, order in orders.items() if order == math.inf} == {"Elumar", "Kumar", "Flajolet"}
 
 
 # The bound against what SUAK does. With costs so far from the budget it is not trivial: below the rounds played.

@@ -12,7 +12,7 @@ from scipy import optimize, special, stats
 import paceline as pl
 from paceline.problems import divergence as kl
 from paceline.problems.distributions import Shifted, extremes
-from paceline.problems.theory import Side, least_divergence, least_for_gain, least_with_one_cost
+from paceline.problems.limit import Side, least_divergence, least_for_gain, least_with_one_cost
 
 means = st.floats(0.05, 0.95)
 bodies = st.one_of(

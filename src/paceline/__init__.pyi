@@ -29,8 +29,10 @@ from .policies.oracle import Oracle as Oracle
 from .policies.policy import Policy as Policy
 from .policies.primal_dual import PrimalDual as PrimalDual
 from .policies.python_policy import PythonPolicy as PythonPolicy
+from .policies.skip_first import SkipFirst as SkipFirst
 from .policies.suak import SUAK as SUAK
 from .policies.thompson import ThompsonPacer as ThompsonPacer
+from .policies.thompson_lp import ThompsonLP as ThompsonLP
 from .policies.ucb_simplex import UCBSimplex as UCBSimplex
 from .policies.uniform import Uniform as Uniform
 from .problems import theory as theory

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 KINDS = ("beta", "bernoulli", "mixed")
 ROUNDS = 50_000
+SWITCHES: dict[str, object] = {"true": True, "false": False}
 POLICIES = (
     "index",
     "thompson",
@@ -135,7 +136,7 @@ def policies_of(text: str | None, resources: int = 1) -> "dict[str, Policy]":
 
 
 def policy_of(entry: str) -> "Policy":
-    """The policy in "name" or "name:parameter=value:parameter=value"; a value that is no number is a word.
+    """The policy in "name" or "name:parameter=value:parameter=value"; a value is a number, true, false or a word.
 
     A name that is not in the list has two parts, as in module:Class.
     """
@@ -150,7 +151,7 @@ def policy_of(entry: str) -> "Policy":
         parameter, _, value = setting.partition("=")
         if not (parameter and value):
             raise InvalidValue(f"a parameter of {name} must be given as in {name}:name=value, got {setting!r}")
-        parameters[parameter] = number_or_word(value)
+        parameters[parameter] = SWITCHES.get(value, number_or_word(value))
     return make_policy(name, **parameters)
 
 

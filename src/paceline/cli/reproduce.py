@@ -7,13 +7,14 @@ from pathlib import Path
 SUMMARY = "run the paper's two experiments and check its claims"
 DESCRIPTION = """\
 Run the paper's two experiments at full scale, behind the guard, for SUAK, One Phase (OPS), Primal Dual (PDS) and UCB
-Simplex (USS), and beside them for the Thompson pacer, which the paper does not have:
+Simplex (USS), with other constants where the paper leaves room for them, and beside them for policies that the paper
+does not have: index, thompson, epsilon-greedy and greedy.
 
   Figure 1: 3 arms, 10 trials of 500,000 rounds
   Figure 2: 8 arms, 10 trials of 2,500,000 rounds
 
-Writes figure1.png, figure2.png, the raw totals (figure1.npz, figure2.npz), report.md and report.json, and prints every
-claim of the paper beside what was measured.
+Writes the figures as PNG, PDF and SVG, the raw totals (figure1.npz, figure2.npz), report.md and report.json, and prints
+every claim of the paper beside what was measured.
 """
 
 
@@ -23,6 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds of a trial (default: the paper's)")
     parser.add_argument("--trials", type=int, metavar="N", help="trials (default: 10, the paper's)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all random numbers (default: 0)")
+    parser.add_argument(
+        "--formats",
+        default="png,pdf,svg",
+        metavar="LIST",
+        help="formats of the figures besides png, of pdf and svg (default: %(default)s)",
+    )
     parser.add_argument(
         "--out",
         type=Path,
@@ -40,6 +47,7 @@ def run(options: argparse.Namespace) -> None:
     from paceline.paper.claims import times_less
 
     reproduce.check_scale(options.rounds, options.trials, options.seed)
+    formats = reproduce.check_formats(name.strip() for name in options.formats.split(","))
     options.out.mkdir(parents=True, exist_ok=True)
     compile_ahead(list(reproduce.POLICIES.values()), ["simulation"], on_screen)
     done = []
@@ -47,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
         print(f"Figure {figure}: {reproduce.EXPERIMENTS[figure].title}", file=sys.stderr)
         result = reproduce.reproduce(figure, options.rounds, options.trials, options.seed, progress=True)
         result.results.save(options.out / f"figure{figure}.npz")
-        reproduce.draw(result, options.out)
+        reproduce.draw(result, options.out, formats)
         done.append(result)
     reproduce.write_report(done, options.out)
     for result in done:

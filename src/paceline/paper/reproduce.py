@@ -10,11 +10,32 @@ from pathlib import Path
 
 from paceline import checks
 from paceline.paper import instances as paper
-from paceline.paper.claims import CLAIMS, OPS, OPS_TWO, OURS, PDS, SUAK, SUAK_FEWEST, USS, USS_FIVE, Claim, times_less
+from paceline.paper.claims import (
+    CLAIMS,
+    EPSILON,
+    GREEDY,
+    INDEX,
+    OPS,
+    OPS_LATER,
+    OPS_PRINTED,
+    OPS_TWO,
+    PDS,
+    SUAK,
+    SUAK_FIRST,
+    THOMPSON,
+    USS,
+    USS_FIVE,
+    Claim,
+    times_less,
+)
 from paceline.policies import suak
+from paceline.policies.epsilon_greedy import EpsilonGreedyPacer
+from paceline.policies.greedy import GreedyPacer
+from paceline.policies.index import IndexPacer
 from paceline.policies.one_phase import OnePhase
 from paceline.policies.policy import Policy
 from paceline.policies.primal_dual import PrimalDual
+from paceline.policies.skip_first import SkipFirst
 from paceline.policies.thompson import ThompsonPacer
 from paceline.policies.ucb_simplex import UCBSimplex
 from paceline.problems.problem import Problem
@@ -43,19 +64,28 @@ EXPERIMENTS = {
     2: Experiment(2, "8 arms", paper.eight_arms, 2_500_000, 10),
 }
 
-# The paper's four, then the same with another constant or order that its text leaves room for.
+# The paper's four; the same with another constant or order that its text leaves room for, its Algorithm 1 to the letter
+# and its second naive approach; then what it does not have.
 POLICIES: dict[str, Policy] = {
     SUAK: suak.SUAK(),
     OPS: OnePhase(a=3),
     PDS: PrimalDual(),
     USS: UCBSimplex(lam=9),
+    SUAK_FIRST: suak.SUAK(order="first"),
     OPS_TWO: OnePhase(a=2),
+    OPS_PRINTED: OnePhase(a=3, time_row=False),
+    OPS_LATER: SkipFirst(a=3),
     USS_FIVE: UCBSimplex(lam=5),
-    SUAK_FEWEST: suak.SUAK(order="fewest"),
-    OURS: ThompsonPacer(),
+    INDEX: IndexPacer(),
+    THOMPSON: ThompsonPacer(),
+    EPSILON: EpsilonGreedyPacer(),
+    GREEDY: GreedyPacer(),
 }
 PAPER = (SUAK, OPS, PDS, USS)
-VARIANTS = {OPS: OPS_TWO, USS: USS_FIVE}
+# What the figures show of other constants and orders: in the panel of the regret, in its close-up, of the average cost.
+REGRET_OF, CLOSE_UP_OF, COST_OF = {USS: USS_FIVE}, {OPS: OPS_TWO}, {SUAK: SUAK_FIRST}
+OTHERS = (INDEX, THOMPSON, EPSILON, GREEDY)
+FORMATS = ("png", "pdf", "svg")
 
 
 @dataclass(frozen=True)
@@ -114,21 +144,33 @@ def first_stream(figure: int) -> int:
     return (figure - 1) << STREAM_BITS
 
 
-def draw(reproduction: Reproduction, folder: Path) -> Path:
-    """The figure with the paper's panels."""
-    from paceline.reports.figures import paper_figure
+def check_formats(formats: Iterable[str]) -> tuple[str, ...]:
+    """The formats of the figures, each once; png is always among them, since the report shows it.
+
+    >>> check_formats(["svg", "png"])
+    ('png', 'svg')
+    """
+    return tuple(dict.fromkeys(("png", *(checks.one_of("format", name, FORMATS) for name in formats))))
+
+
+def draw(reproduction: Reproduction, folder: Path, formats: Iterable[str] = FORMATS) -> tuple[Path, ...]:
+    """The figure with the paper's panels, a file for each format."""
+    from paceline.reports.figures import paper_figure, save
 
     results, experiment = reproduction.results, reproduction.experiment
-    path = folder / f"figure{experiment.figure}.png"
-    paper_figure(
+    figure = paper_figure(
         {label: results[label] for label in PAPER},
-        {label: results[variant] for label, variant in VARIANTS.items()},
-        (SUAK, OPS),
-        results[OURS],
-        f"{experiment.title}, {results.trials} trials; bands: one standard deviation; dashed: another constant",
-        path,
+        {label: results[other] for label, other in REGRET_OF.items()},
+        {label: results[other] for label, other in CLOSE_UP_OF.items()},
+        {label: results[other] for label, other in COST_OF.items()},
+        {label: results[label] for label in OTHERS},
+        f"{experiment.title}, {results.trials} trials; bands: one standard deviation; dashed colours: another constant "
+        "or order; black and grey: not in the paper",
     )
-    return path
+    paths = tuple(folder / f"figure{experiment.figure}.{name}" for name in check_formats(formats))
+    for path in paths:
+        save(figure, path)
+    return paths
 
 
 def claims_table(claims: Iterable[Claim]) -> Table:

@@ -13,8 +13,10 @@ from paceline.policies.optimistic import OptimisticPacer
 from paceline.policies.oracle import Oracle
 from paceline.policies.policy import Policy, Setting, commit_nothing, learn_nothing
 from paceline.policies.primal_dual import PrimalDual
+from paceline.policies.skip_first import SkipFirst
 from paceline.policies.suak import SUAK
 from paceline.policies.thompson import ThompsonPacer
+from paceline.policies.thompson_lp import ThompsonLP
 from paceline.policies.ucb_simplex import UCBSimplex
 from paceline.policies.uniform import Uniform
 
@@ -43,6 +45,8 @@ POLICIES: dict[str, type[Policy]] = {
         OnePhase,
         PrimalDual,
         UCBSimplex,
+        SkipFirst,
+        ThompsonLP,
         Uniform,
         Oracle,
     )
@@ -52,8 +56,8 @@ POLICIES: dict[str, type[Policy]] = {
 def make_policy(name: str, /, **parameters: object) -> Policy:
     """The policy of that name with the given parameters; "module:Class" and "file.py:Class" are names, too.
 
-    >>> make_policy("suak", order="fewest")
-    SUAK(order='fewest', horizon=None)
+    >>> make_policy("suak", order="first")
+    SUAK(order='first', horizon=None)
     """
     if name in POLICIES:
         return POLICIES[name](**parameters)
@@ -78,7 +82,7 @@ def label_policies(policies: PoliciesLike) -> dict[str, Policy]:
     """Policies by label, from a name, an object, a mapping of labels, or a sequence of any of these.
 
     >>> label_policies(["suak", {"two": OnePhase(a=2)}])
-    {'suak': SUAK(order='first', horizon=None), 'two': OnePhase(a=2, horizon=None)}
+    {'suak': SUAK(order='fewest', horizon=None), 'two': OnePhase(a=2, horizon=None, time_row=True)}
     """
     found: dict[str, Policy] = {}
     for entry in policies if isinstance(policies, Sequence) and not isinstance(policies, str) else [policies]:

@@ -20,14 +20,17 @@ FIRST_PULL, MIX = 1, 2
 class Params(NamedTuple):
     """Numbers for the kernels."""
 
-    horizon: int
+    horizon: int  # 0 for none: the rate is then the income, whatever has been spent
     root: float  # sqrt(a log T)
     lows: tuple[float, ...]  # the smallest cost in each resource: 0, or -1 where pulls may refill it
+    time_row: bool
 
 
 @kernel
 def remaining_rate(state: State, horizon: int, d: int) -> float:
-    """What may be spent of a resource per round from now on: (c T - S_c(t - 1)) / (T - t + 1)."""
+    """What may be spent of a resource per round from now on: (c T - S_c(t - 1)) / (T - t + 1); without a horizon c."""
+    if horizon == 0:
+        return float(state.rate[d])
     still_to_come = max(horizon - state.clock.t, 0)
     income = 0.0 if state.planned[d] > 0.0 else state.rate[d]  # a stock without income is all in the headroom
     return float((state.headroom[d] + income * still_to_come) / (still_to_come + 1))
@@ -62,6 +65,8 @@ def draw_from_mix(params: Params, state: State, resources: tuple[int, ...]) -> D
     rates, program = steering_in(scratch, resources).needed, program_in(scratch, resources)
     for d in range(len(resources)):
         rates[d] = remaining_rate(state, params.horizon, d)
+    for r in range(len(resources) + 1):
+        program.last[r] = scratch.rewards.size  # no base to begin with: the order of the members is that of the draw
     solve_program(scratch.rewards, scratch.costs, rates, program, resources)
     drawn = scratch.rewards.size  # the null arm, should rounding leave a little to it
     for r in range(len(resources) + 1):
@@ -73,13 +78,48 @@ def draw_from_mix(params: Params, state: State, resources: tuple[int, ...]) -> D
     return Decision(drawn, MIX, drawn)
 
 
-def choose(params: Params, state: State) -> Decision:
+@kernel
+def best_ratio(state: State) -> int:
+    """The arm with the most reward per cost in the scratch arrays: all there is to the program without a row for time.
+
+    Where a cost is 0 the program has no bound. Of such arms the one with the highest reward counts as the best, and of
+    equals the one with the fewest pulls.
+    """
+    rewards, costs, pulls = state.scratch.rewards, state.scratch.costs[0], state.arms.pulls
+    best = 0
+    for i in range(1, rewards.size):
+        # Ratios are compared as products: a cost may be 0. Two costs of 0 leave the rewards to compare.
+        free = costs[i] == 0.0 and costs[best] == 0.0
+        gain = rewards[i] - rewards[best] if free else rewards[i] * costs[best] - rewards[best] * costs[i]
+        if gain > 0.0 or (gain == 0.0 and pulls[i] < pulls[best]):
+            best = i
+    return best
+
+
+@kernel
+def one_phase(params: Params, state: State) -> Decision:
     """Each arm once, then an arm of the optimistic mix."""
     untried = first_unpulled(state.arms)
     if untried >= 0:
         return Decision(untried, FIRST_PULL, untried)
     optimistic_program(params, state)
-    return draw_from_mix(params, state, state.resources)
+    if params.time_row:
+        return draw_from_mix(params, state, state.resources)
+    arm = best_ratio(state)
+    return Decision(arm, MIX, arm)
+
+
+def choose(params: Params, state: State) -> Decision:
+    """The same, for the engine."""
+    return one_phase(params, state)
+
+
+def horizon_of(name: str, given: int | None, setting: Setting) -> int:
+    """The horizon that a policy was given, or else the number of rounds of the run."""
+    horizon = setting.rounds if given is None else given
+    if horizon is None:
+        raise InvalidValue(f"{name} must be given a horizon, such as horizon=1000000, got none")
+    return horizon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,10 +135,12 @@ class WithHorizon(Policy):
             checks.rounds(f"horizon of {self.name}", self.horizon)
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
-        horizon = setting.rounds if self.horizon is None else self.horizon
-        if horizon is None:
-            raise InvalidValue(f"{self.name} must be given a horizon, such as horizon=1000000, got none")
-        return Params(horizon, math.sqrt(self.a * math.log(horizon)), setting.lows)
+        return self.radii(setting)
+
+    def radii(self, setting: Setting, time_row: bool = True) -> Params:
+        """The numbers of the optimistic program."""
+        horizon = horizon_of(self.name, self.horizon, setting)
+        return Params(horizon, math.sqrt(self.a * math.log(horizon)), setting.lows, time_row)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,12 +159,32 @@ class OnePhase(WithHorizon):
     ratio, another algorithm; the row is kept here through the null arm and the rate per round. a = 3 is the paper's
     radius, a = 2 the other common choice; where SUAK overtakes One Phase hangs on it.
 
+    ``time_row=False`` is Algorithm 1 as printed:  max (m_i + e_i).pi  subject to  (r_i - e_i).pi <= c T - S_c,
+    pi >= 0,  which pulls the arm with the largest  (m_i + e_i) / (r_i - e_i).  While cost bounds are 0 that program
+    has no bound; then the arm with the highest reward bound is pulled, of equals the one with the fewest pulls. For
+    one resource only.
+
     >>> OnePhase(a=2)
-    OnePhase(a=2, horizon=None)
+    OnePhase(a=2, horizon=None, time_row=True)
     """
+
+    time_row: bool = True
 
     name = "one-phase"
     allocates, tag_is_arm = False, True
     reasons = ("headroom below the largest cost", "first pull of an arm", "drawn from the optimistic mix")
     choose = staticmethod(choose)
     learn = staticmethod(learn_nothing)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.time_row, bool):
+            raise InvalidValue(f"time_row of one-phase must be true or false, got {self.time_row!r}")
+
+    def check_resources(self, resources: int) -> None:
+        super().check_resources(resources)
+        if resources > 1 and not self.time_row:
+            raise InvalidValue(f"one-phase without a row for time works with one resource only, got {resources}")
+
+    def params(self, setting: Setting) -> tuple[Any, ...]:
+        return self.radii(setting, self.time_row)

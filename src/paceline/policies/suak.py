@@ -150,15 +150,16 @@ class SUAK(Policy):
     constraint itself is kept by the guard, on every path.
 
     Our reading where the paper is open: N_p counts the account's pulls and skips (with pulls only the first round
-    would skip for ever); an arm never pulled is unclassified; ``order`` says which unclassified arm goes first
-    ("first" in the list, "fewest" pulls, "cheapest" so far); ``horizon`` replaces log t by log T in e_i, as in the
-    paper's text, where its table has log t.
+    would skip for ever); an arm never pulled is unclassified; ``order`` says which unclassified arm goes first: the one
+    with the "fewest" pulls, under which the average cost is near c in phase 1, as the paper describes it, and which
+    does not hang on the order of the list; the "first" in the list; or the "cheapest" so far. ``horizon`` replaces log
+    t by log T in e_i, as in the paper's text, where its table has log t.
 
     >>> SUAK(order="cheapest")
     SUAK(order='cheapest', horizon=None)
     """
 
-    order: str = "first"
+    order: str = "fewest"
     horizon: int | None = None
 
     name = "suak"

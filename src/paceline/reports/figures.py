@@ -58,16 +58,25 @@ def per_round(run: "Run") -> dict[str, Floats]:
 
 
 WHOLE = ""  # in place of a resource: of none of them, or of all
-# What can be drawn: its title, and its values by resource.
-QUANTITIES: dict[str, tuple[str, Callable[["Run"], dict[str, Floats]]]] = {
-    "regret": ("Regret", lambda run: {WHOLE: run.regret}),
-    "pseudo_regret": ("Pseudo-regret", lambda run: {WHOLE: run.pseudo_regret}),
-    "steady_regret": ("Steady regret", lambda run: {WHOLE: run.steady_regret}),
-    "skips": ("Skipped rounds", lambda run: {WHOLE: run.skips.astype(float)}),
-    "idle": ("Rounds without a pull", lambda run: {WHOLE: run.idle.astype(float)}),
-    "spent": ("Spent", lambda run: run.by_resource("spent")),
-    "slack": ("Budget rate minus average cost", per_round),
-    "headroom": ("Headroom", lambda run: run.by_resource("headroom")),
+
+
+class Quantity(NamedTuple):
+    """What can be drawn: the title of its panel, what is counted, and its values by resource."""
+
+    title: str
+    unit: str
+    values: Callable[["Run"], dict[str, Floats]]
+
+
+QUANTITIES: dict[str, Quantity] = {
+    "regret": Quantity("Regret", "rewards", lambda run: {WHOLE: run.regret}),
+    "pseudo_regret": Quantity("Pseudo-regret", "rewards", lambda run: {WHOLE: run.pseudo_regret}),
+    "steady_regret": Quantity("Steady regret", "rewards", lambda run: {WHOLE: run.steady_regret}),
+    "skips": Quantity("Skipped rounds", "rounds", lambda run: {WHOLE: run.skips.astype(float)}),
+    "idle": Quantity("Rounds without a pull", "rounds", lambda run: {WHOLE: run.idle.astype(float)}),
+    "spent": Quantity("Spent", "cost", lambda run: run.by_resource("spent")),
+    "slack": Quantity("Budget rate minus average cost", "cost per round", per_round),
+    "headroom": Quantity("Headroom", "cost", lambda run: run.by_resource("headroom")),
 }
 
 
@@ -79,7 +88,7 @@ def has_stock(problem: Problem, resource: str) -> bool:
 
 def title_of(problem: Problem, quantity: str, resource: str) -> str:
     """The title of a panel; with the name of a resource it has to be shorter."""
-    plain = QUANTITIES[quantity][0]
+    plain = QUANTITIES[quantity].title
     if resource == WHOLE:
         return plain
     if quantity == "slack":
@@ -90,12 +99,12 @@ def title_of(problem: Problem, quantity: str, resource: str) -> str:
 
 def resources_of(runs: "Mapping[str, Run]", quantity: str) -> list[str]:
     """The resources for which a quantity has a panel, or `WHOLE`."""
-    return list(QUANTITIES[quantity][1](next(iter(runs.values()))))
+    return list(QUANTITIES[quantity].values(next(iter(runs.values()))))
 
 
 def values_of(run: "Run", quantity: str, resource: str | None = None) -> Floats:
     """The values of a quantity for one of its panels, the first unless told."""
-    values = QUANTITIES[quantity][1](run)
+    values = QUANTITIES[quantity].values(run)
     return next(iter(values.values())) if resource is None else values[resource]
 
 
@@ -132,14 +141,16 @@ def panel(axes: Axes, runs: "Mapping[str, Run]", quantity: str, resource: str = 
     for number, run in enumerate(runs.values()):
         line(axes, run, values_of(run, quantity, resource), *look(number))
     axes.set_title(title_of(next(iter(runs.values())).problem, quantity, resource))
+    axes.set_ylabel(QUANTITIES[quantity].unit.capitalize())
     finish(axes)
 
 
-def line(axes: Axes, run: "Run", values: Floats, colour: str, dashes: Any = "-") -> None:
+def line(axes: Axes, run: "Run", values: Floats, colour: str, dashes: Any = "-", band: bool = True) -> None:
     """Mean over trials with a band of one standard deviation."""
     mean, deviation = values.mean(axis=0), values.std(axis=0)
     axes.plot(run.rounds, mean, color=colour, label=run.label, linestyle=dashes)
-    axes.fill_between(run.rounds, mean - deviation, mean + deviation, color=colour, alpha=0.18, linewidth=0)
+    if band:
+        axes.fill_between(run.rounds, mean - deviation, mean + deviation, color=colour, alpha=0.18, linewidth=0)
 
 
 def finish(axes: Axes) -> None:
@@ -179,9 +190,14 @@ def legend_below(figure: Figure, axes: Axes, columns: int | None = None) -> None
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write the figure in the format that the name asks for, making its folder if need be."""
+    """Write the figure in the format that the name asks for, making its folder if need be.
+
+    The same figure gives the same bytes: the date stays out of the file, and names inside an SVG are not random.
+    """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    undated = {".pdf": "CreationDate", ".svg": "Date"}.get(Path(path).suffix.lower())
+    with mpl.rc_context({"svg.hashsalt": "paceline"}):
+        figure.savefig(path, metadata=None if undated is None else {undated: None})
 
 
 def svg_of(draw: Callable[[Axes], None], width: float, height: float) -> str:
@@ -220,46 +236,94 @@ def slim(svg: str) -> str:
     return re.sub(r"\n\s*", "", re.sub(r' d="[^"]*"', lambda path: " d=" + rounded(path), whole))
 
 
+CLOSE_UP = ("SUAK", "OPS")
+ANOTHER: Any = (0, (4, 2))  # the dashes of another constant
+OUTSIDERS: tuple[tuple[str, Any], ...] = (
+    ("#000000", "-"),
+    ("#000000", (0, (5, 1.5))),
+    ("#8a8a8a", "-"),
+    ("#8a8a8a", (0, (1, 1))),
+)
+THIN = 1.1  # a line that may lie on another
+
+
+class PaperPanel(NamedTuple):
+    """A panel of the paper's figures: the runs of the paper, those with another constant, those of others."""
+
+    title: str
+    quantity: str
+    runs: "Mapping[str, Run]"
+    another: "Mapping[str, Run]"
+    others: "Mapping[str, Run]"
+
+
 def paper_figure(
     runs: "Mapping[str, Run]",
-    variants: "Mapping[str, Run]",
-    zoom: tuple[str, ...],
-    extra: "Run",
+    of_regret: "Mapping[str, Run]",
+    of_close_up: "Mapping[str, Run]",
+    of_cost: "Mapping[str, Run]",
+    others: "Mapping[str, Run]",
     title: str,
-    path: str | os.PathLike[str],
-) -> None:
-    """The paper's panels: regret, regret of the runs in ``zoom``, skips, c minus average cost.
+) -> Figure:
+    """The paper's panels: regret, a close-up of the regret of two, skips, c minus average cost.
 
-    ``variants`` maps a label of ``runs`` to a run of the same policy with another constant; it is dashed. ``extra``
-    is a run that the paper does not have; it is a black line in every panel.
+    Policies differ by orders of magnitude, so all panels but the close-up have logarithms up, and the first shows
+    steady regret: without the luck of outcomes, which is all that could be seen of the best ones. Of the others, which
+    all keep the same small distance from the line, the last panel shows the first. Runs in ``of_...`` are of the policy
+    of that label with another constant, dashed, in that panel. ``others`` are not in the paper: black and grey, without
+    bands.
     """
     colours = dict(zip(runs, COLOURS, strict=False))
+    first = dict(list(others.items())[:1])
     layout = (
-        ("Regret", "regret", tuple(runs), False),
-        ("Regret, " + " and ".join(zoom), "regret", zoom, True),
-        ("Skipped rounds", "skips", tuple(runs), False),
-        ("$c$ minus average cost", "slack", tuple(runs), False),
+        PaperPanel("Steady regret", "steady_regret", runs, of_regret, others),
+        PaperPanel("Regret, " + " and ".join(CLOSE_UP), "regret", {at: runs[at] for at in CLOSE_UP}, of_close_up, {}),
+        PaperPanel("Skipped rounds", "skips", runs, {}, others),
+        PaperPanel("$c$ minus average cost", "slack", runs, of_cost, first),
     )
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(14.5, 3.7))
-        panels = figure.subplots(1, 4)
-        for axes, (name, quantity, labels, zoomed) in zip(panels, layout, strict=True):
-            for label in labels:
-                if label in variants and quantity == "regret" and (zoomed or label not in zoom):
-                    line(axes, variants[label], values_of(variants[label], quantity), colours[label], (0, (4, 2)))
-                line(axes, runs[label], values_of(runs[label], quantity), colours[label])
-            line(axes, extra, values_of(extra, quantity), "#000000")
-            axes.set_title(name)
+        figure = Figure(figsize=(16.0, 4.2))
+        panels = figure.subplots(1, len(layout))
+        for axes, shown in zip(panels, layout, strict=True):
+            quantity, has_bands = shown.quantity, shown.quantity != "slack"  # a band that reaches 0 has no logarithm
+            for label, run in shown.runs.items():
+                line(axes, run, values_of(run, quantity), colours[label], band=has_bands)
+            for label, run in shown.another.items():
+                line(axes, run, values_of(run, quantity), colours[label], ANOTHER, band=False)
+            for (colour, dashes), run in zip(OUTSIDERS, shown.others.values(), strict=False):
+                line(axes, run, values_of(run, quantity), colour, dashes, band=False)
+                axes.lines[-1].set_linewidth(THIN)
+            axes.set_title(shown.title)
+            axes.set_ylabel(QUANTITIES[quantity].unit.capitalize())
+            if shown.others:
+                logarithms_up(axes, quantity)
             finish(axes)
-        settle(panels[3], [values_of(run, "slack") for run in runs.values()])
         named: dict[str, Any] = {}
         for axes in panels:
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
                 named.setdefault(label, handle)
-        ordered = [label for label in (*runs, *(run.label for run in variants.values()), extra.label) if label in named]
+        variants = (run.label for group in (of_regret, of_close_up, of_cost) for run in group.values())
+        ordered = [*runs, *variants, *others]
         figure.legend([named[label] for label in ordered], ordered, loc="outside lower center", ncols=len(ordered))
         figure.suptitle(title, x=0.005, ha="left", fontsize=10)
-        save(figure, path)
+    return figure
+
+
+def logarithms_up(axes: Axes, quantity: str) -> None:
+    """Logarithms for the vertical axis, from the least that a line shows once the first rounds are over.
+
+    Skips may be 0: they are to scale below 1.
+    """
+    means = [np.asarray(drawn.get_ydata(), np.float64) for drawn in axes.lines]
+    if quantity == "skips":
+        axes.set_yscale("symlog", linthresh=1.0, linscale=0.5)
+        axes.set_ylim(0.0, 1.5 * max(1.0, *(float(mean.max()) for mean in means)))
+        return
+    settled = [mean[len(mean) // 50 :] for mean in means]
+    lowest = min(float(mean[mean > 0.0].min(initial=np.inf)) for mean in settled)
+    axes.set_yscale("log", nonpositive="clip")
+    if np.isfinite(lowest):
+        axes.set_ylim(lowest / 1.5, 1.5 * max(float(mean.max()) for mean in settled))
 
 
 def settle(axes: Axes, curves: Sequence[Floats]) -> None:
