@@ -11,6 +11,8 @@ from river.bandit import UCB
 
 import paceline as pl
 from benchmarks.turns import line
+from paceline.compile import compile_ahead
+from paceline.policies import POLICIES
 
 ARMS = list("abcdefgh")
 ROUNDS = 5_000
@@ -75,6 +77,7 @@ def medians(steps: dict[str, Step]) -> dict[str, float]:
 def main() -> None:
     with TemporaryDirectory() as folder:
         names = ("suak", "ucb-simplex", "optimistic", "thompson")
+        compile_ahead([POLICIES[name]() for name in (*names, "index")], ["live"], resources=(1, 2))
         steps = {name: live_step(pl.Bandit(ARMS, 0.5, name)) for name in names}
         for name in ("suak", "thompson"):
             journal = Path(folder) / f"{name}.journal"

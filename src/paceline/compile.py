@@ -21,7 +21,7 @@ import numpy as np
 from paceline.engine import Log, bound_calls, compiled_replayer, simulator_for
 from paceline.kernels.jit import compile_now, folder_of, is_kept
 from paceline.kernels.stale import remove_stale
-from paceline.machine import cores
+from paceline.machine import cores, python_like_this
 from paceline.policies.policy import Policy, Setting
 from paceline.policies.python_policy import PythonPolicy
 from paceline.problems.problem import Problem
@@ -32,7 +32,7 @@ from paceline.worlds.world import World
 
 SECONDS = 2.0  # that a loop takes to compile, roughly
 
-HELPER = "import sys; sys.path[:] = {path!r}; from paceline.compile import help_out; help_out()"
+HELPER = "from paceline.compile import help_out; help_out()"
 DONE = b"done\n"
 
 
@@ -228,10 +228,9 @@ def pipes_of(process: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes]]:
 
 def started(_: int) -> "subprocess.Popen[bytes] | None":
     """A helper, unless no interpreter can be found, or there is no room for one."""
-    command = [sys.executable, "-P", "-c", HELPER.format(path=sys.path)]
     pipe = subprocess.PIPE
     try:
-        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+        return subprocess.Popen(python_like_this(HELPER), stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
     except (OSError, ValueError):
         return None
 

@@ -29,7 +29,7 @@ from paceline.engine import (
 )
 from paceline.errors import InvalidPolicy
 from paceline.kernels.budget import UNITS, settle
-from paceline.kernels.jit import CompilerError, direct, plain_throughout
+from paceline.kernels.jit import CompilerError, direct, is_kept, plain_throughout
 from paceline.kernels.late import COST, NONE, Late
 from paceline.kernels.state import GUARD, SKIP, Decision, Storage, books_in
 from paceline.policies.policy import Policy, Setting
@@ -49,7 +49,7 @@ def calls_for(policy: Policy, resources: int) -> Calls:
     if isinstance(policy, PythonPolicy):
         check_functions(policy)
         return IN_PYTHON
-    setting = Setting(2, (1.0,) * resources, rounds=1000)  # an example: what counts is the types
+    setting = example_setting(resources)
     with blamed(policy, setting):
         return calls_with(policy, policy.params(setting), policy.new_storage(setting, 0, 0))
 
@@ -58,23 +58,40 @@ def calls_with(policy: Policy, params: Any, storage: Storage) -> Calls:
     """The same for arguments of the types of these."""
     if isinstance(policy, PythonPolicy):
         return IN_PYTHON
+    calls = bound_calls(type(policy))
+    return Calls(direct(calls.ask, params, storage), direct(calls.tell, params, storage, *example_news(storage)))
+
+
+def calls_on_disk(policy: Policy, resources: int) -> bool:
+    """Whether `calls_for` would find machine code, or has no use for any; true where there is no telling."""
+    if isinstance(policy, PythonPolicy):
+        return True
+    setting, calls = example_setting(resources), bound_calls(type(policy))
+    start = policy.params(setting), policy.new_storage(setting, 0, 0)
+    return is_kept(calls.ask, *start) and is_kept(calls.tell, *start, *example_news(start[1]))
+
+
+def example_setting(resources: int) -> Setting:
+    """What counts is the types."""
+    return Setting(2, (1.0,) * resources, rounds=1000)
+
+
+def example_news(storage: Storage) -> tuple[Any, ...]:
+    """The arguments of `tell` from the arm on; again it is the types that count."""
     resources = len(storage.resources)
-    costs, none, calls = (0.5,) * resources, (0,) * resources, bound_calls(type(policy))
-    return Calls(
-        direct(calls.ask, params, storage), direct(calls.tell, params, storage, 0, 1, 0, 0.5, costs, none, none)
-    )
+    none = (0,) * resources
+    return 0, CHOSEN, 0, 0.5, (0.5,) * resources, none, none
 
 
 @cache
 def carrier_for(resources: int) -> tuple[Callable[..., bool], Callable[..., Decision], Callable[..., None]]:
     """The same, ready to be called with so many resources."""
-    storage = Carrier().new_storage(Setting(2, (1.0,) * resources), 0, 0)
-    costs, none = (0.5,) * resources, (0,) * resources
+    storage = Carrier().new_storage(example_setting(resources), 0, 0)
     open_one, take_one, tell_one = bound_carrier()
     return (
         direct(open_one, storage),
         direct(take_one, CARRIED, storage, 0, CHOSEN),
-        direct(tell_one, CARRIED, storage, 0, CHOSEN, 0, 0.5, costs, none, none),
+        direct(tell_one, CARRIED, storage, *example_news(storage)),
     )
 
 

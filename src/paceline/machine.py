@@ -1,6 +1,7 @@
 """The machine that this process shares with others: its cores, and locks between processes."""
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,11 @@ _one_thread = Lock()
 def cores() -> int:
     """How many cores this process may use, where the system tells; else how many there are."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def python_like_this(code: str) -> list[str]:
+    """The command for a fresh interpreter that finds the modules that this one finds, and runs some code."""
+    return [sys.executable, "-P", "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"]
 
 
 @contextmanager

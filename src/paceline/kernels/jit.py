@@ -83,6 +83,11 @@ def plain_throughout(function: Function) -> Function:
     return cast(Function, copy)
 
 
+def without_compiler(function: Function) -> Function:
+    """A kernel as plain Python that computes the same bits."""
+    return cast(Function, wrapping_integers(plain_throughout(function)))
+
+
 @cache
 def package_digest() -> str:
     """Digest of the sources that compiled loops can contain."""

@@ -138,8 +138,10 @@ def pull_and_reserve(program: Program, largest: Floats, resource: int, room: flo
                 given_up = max(given_up, largest[member, resource])
             if fallen_amount(program, resource, room, r) > 0.0:
                 left = max(left, largest[member, resource])
-    most = largest_in_base(program, largest, resource)
-    return (given_up if given_up >= 0.0 else most) + (left if left >= 0.0 else most)
+    if given_up < 0.0 or left < 0.0:
+        most = largest_in_base(program, largest, resource)
+        given_up, left = (given_up if given_up >= 0.0 else most), (left if left >= 0.0 else most)
+    return given_up + left
 
 
 @kernel

@@ -19,7 +19,7 @@ import numpy as np
 from paceline import checks
 from paceline.engine import Log
 from paceline.errors import Conflict, InvalidPolicy, InvalidValue, UnknownName
-from paceline.game import calls_for, check_choice, replayer_for
+from paceline.game import check_choice, replayer_for
 from paceline.kernels.budget import line_units, move, overflow
 from paceline.kernels.jit import plain_throughout
 from paceline.kernels.state import GUARD
@@ -28,6 +28,7 @@ from paceline.live.config import Config, check_arms
 from paceline.live.decision import CANCELLED, NULL, Costs, Outcome, PendingPull
 from paceline.live.resource import DOWN, UP, label
 from paceline.live.undo import keep, put_back
+from paceline.meanwhile import live_calls_for
 from paceline.policies.rules import is_ours
 
 MOST_COUNT = 2**63 - 2**33  # units, with room for the costs of a round
@@ -45,7 +46,7 @@ class Ledger:
     def __init__(self, config: Config) -> None:
         count = len(config.resources)
         self.config = config
-        self.calls = calls_for(config.policy, count)
+        self.calls = live_calls_for(config.policy, count)
         self.tag_is_arm, self.situations = config.policy.tag_is_arm, config.policy.reasons
         self.is_unnamed = config.is_unnamed
         self.arm_set = ArmSet(config)

@@ -10,7 +10,6 @@ from paceline import checks
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import GUARD, SKIP, Decision, State
-from paceline.policies import thompson
 from paceline.policies.common_prior import CENTRE, Beliefs, new_beliefs, take_in
 from paceline.policies.edge import cheaper_neighbour, is_on_edge, observed_spread, pace_on_edge
 from paceline.policies.imed import EXPERIENCED, LOG_MONEY, believed_cost, index_of, learn_clock, log_pulls
@@ -28,6 +27,7 @@ from paceline.policies.pacing import (
 )
 from paceline.policies.policy import Policy, Setting
 from paceline.policies.steering import commit_base, no_base, steer_base
+from paceline.policies.thompson import ThompsonPacer, draw_scores, learn_outcome
 
 EXPLORED, SAVING = len(REASONS), len(REASONS) + 1
 
@@ -202,7 +202,7 @@ def pace_base(state: State, base: Base) -> Decision:
 def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Decision:
     """`choose`; the number of resources is a constant for the compiler, which drops the other branch."""
     if len(resources) > 1:
-        thompson.draw_scores(params, state)
+        draw_scores(params, state)
         return steer_base(state, state.memory.spreads)
     if fill_centres(state) == 0:
         first = first_arm(state)
@@ -236,7 +236,7 @@ def learn_for(
 ) -> None:
     """`learn`; see `choose_for`."""
     if len(resources) > 1:
-        thompson.learn_outcome(params, state, decision)
+        learn_outcome(params, state, decision)
     elif 0 <= decision.arm < state.arms.pulls.size:
         learn_one(params, state, decision.arm, reward, cost[0])
 
@@ -290,11 +290,11 @@ class IndexPacer(Policy):
         checks.real("rise of index", self.rise, 0)
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
-        drawn = thompson.ThompsonPacer()
+        drawn = ThompsonPacer()
         return Params(drawn.prior, drawn.every_arm, setting.lows, float(self.rise))
 
     def new_memory(self, arms: int, resources: int) -> Memory:
         beliefs = new_beliefs(arms)
         if resources > 1:
-            beliefs = beliefs._replace(beliefs=thompson.ThompsonPacer().new_memory(arms, resources).beliefs)
+            beliefs = beliefs._replace(beliefs=ThompsonPacer().new_memory(arms, resources).beliefs)
         return Memory(*beliefs, np.zeros((arms, 3)), *no_base(arms, resources))

@@ -44,10 +44,16 @@ class Memory(NamedTuple):
 
 
 @kernel
-def belief_quantile(beliefs: Floats, arm: int, side: int, z: float) -> float:
-    """The z-quantile of a belief,  centre + width z + skew (z^2 - 1),  cut to [0, 1], where means live."""
-    value = beliefs[arm, side, 0] + beliefs[arm, side, 1] * z + beliefs[arm, side, 2] * (z * z - 1.0)
+def within(value: float) -> float:
+    """A number cut to [0, 1], where means live."""
     return float(min(max(value, 0.0), 1.0))
+
+
+@kernel
+def belief_quantile(beliefs: Floats, arm: int, side: int, z: float) -> float:
+    """The z-quantile of a belief,  centre + width z + skew (z^2 - 1),  cut to [0, 1]."""
+    value = beliefs[arm, side, 0] + beliefs[arm, side, 1] * z + beliefs[arm, side, 2] * (z * z - 1.0)
+    return within(value)
 
 
 @kernel
@@ -93,19 +99,21 @@ def draw_scores(params: Any, state: State) -> None:
             words = (words[1], words[2], words[3], words[0])
         else:
             u = v
-        z, total = 0.0, 0.0
         if params.every_arm or coins & ONE:
-            z = normal(u)
-            total = beliefs[i, 0, 1] * beliefs[i, 0, 1]
+            z, total = normal(u), beliefs[i, 0, 1] * beliefs[i, 0, 1]
             for d in range(len(state.resources)):
                 weight = prices[d] * (1.0 - params.lows[d]) * beliefs[i, 1 + d, 1]
                 total += weight * weight
-        inverse = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
-        scratch.rewards[i] = moved(beliefs, i, 0, inverse * beliefs[i, 0, 1], z)
-        for d in range(len(state.resources)):
-            span = 1.0 - params.lows[d]
-            share = -prices[d] * span * inverse * beliefs[i, 1 + d, 1]
-            scratch.costs[d, i] = params.lows[d] + span * moved(beliefs, i, 1 + d, share, z)
+            inverse = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
+            scratch.rewards[i] = moved(beliefs, i, 0, inverse * beliefs[i, 0, 1], z)
+            for d in range(len(state.resources)):
+                span = 1.0 - params.lows[d]
+                share = -prices[d] * span * inverse * beliefs[i, 1 + d, 1]
+                scratch.costs[d, i] = params.lows[d] + span * moved(beliefs, i, 1 + d, share, z)
+        else:
+            scratch.rewards[i] = within(beliefs[i, 0, 0])
+            for d in range(len(state.resources)):
+                scratch.costs[d, i] = params.lows[d] + (1.0 - params.lows[d]) * within(beliefs[i, 1 + d, 0])
         coins = coins >> ONE
 
 
@@ -115,7 +123,7 @@ def moved(beliefs: Floats, arm: int, side: int, share: float, z: float) -> float
     step = share * z
     value = beliefs[arm, side, 0] + beliefs[arm, side, 1] * step
     value += beliefs[arm, side, 2] * (step * step - share * share)
-    return float(min(max(value, 0.0), 1.0))
+    return within(value)
 
 
 @kernel

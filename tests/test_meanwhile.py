@@ -1,0 +1,204 @@
+"""Live decisions in plain Python, until machine code is there: the same bits, and no waiting."""
+
+import random
+from functools import partial
+from itertools import cycle
+from threading import Event
+
+import elsewhere
+import play
+import pytest
+
+import paceline as pl
+from paceline import meanwhile
+from paceline.game import calls_for
+from paceline.kernels import inner
+from paceline.policies import POLICIES
+
+FIRST = ("index", "thompson")  # in the first lane; the others need compilations of their own
+
+# Income, none but credits, a cap, refills, a stock that has to last, costs of all sizes; and several resources.
+SETTINGS = [
+    {"budget": 0.5},
+    {"budget": 0.0},
+    {"budget": 0.3, "cap": 3.0, "start": 1.0},
+    {"budget": 0.2, "max_refill": 1.0},
+    {"budget": 0.0, "start": 40.0, "rounds": 400},
+    {"budget": 0.9, "scale": 4.0, "max_cost": {"a": 0.1, "b": 1.0, "c": 3.0}},
+    {"budget": {"money": 0.4, "energy": 0.3}},
+    {"budget": {"money": 0.4, "energy": 0.0}, "start": {"energy": 50.0, "money": 0.0}, "rounds": 400},
+]
+OUTCOMES = {
+    "nothing": lambda rng: 0.0,
+    "all": lambda rng: 1.0,
+    "zeros and ones": lambda rng: float(rng.random() < 0.3),
+    "the same": lambda rng: 0.25,
+    "next to nothing": lambda rng: 1e-9,
+    "anything": lambda rng: rng.random(),
+}
+
+
+def settings_for(name):
+    return [kept for kept in SETTINGS if POLICIES[name].resources is None or not isinstance(kept["budget"], dict)]
+
+
+def session(name, setting, calls, seed, outcome):
+    """What a bandit decided, and all bits of its books, after rounds with news that is late, missing or extreme."""
+    rng = random.Random(seed)
+    arms = ["a", "b", "c"][: 1 + seed % 3]
+    if "max_cost" in setting:
+        setting = {**setting, "max_cost": {arm: setting["max_cost"][arm] for arm in arms}}
+    bandit = pl.Bandit(arms, policy=name, seed=seed, **{"rounds": 2000, **setting})
+    ledger = bandit._ledger
+    ledger.calls = calls(ledger.config.policy, len(ledger.config.resources))
+    largest = {"d": 0.5, **setting.get("max_cost", {})}
+    names = list(setting["budget"]) if isinstance(setting["budget"], dict) else None
+
+    def amounts(draw):
+        return draw() if names is None else {name: draw() for name in names}
+
+    def some(largest=1.0):
+        return largest * (OUTCOMES[outcome](rng) if rng.random() < 0.7 else rng.random())
+
+    decisions, open_pulls = [], []
+    for turn in range(60):
+        decision = bandit.ask()
+        decisions.append(decision)
+        if decision.arm is not None:
+            open_pulls.append(decision)
+        rng.shuffle(open_pulls)
+        while open_pulls and rng.random() < 0.6:
+            pull, fate = open_pulls.pop(), rng.random()
+            if fate < 0.05:
+                bandit.cancel(pull.id)
+            elif fate < 0.1:
+                bandit.expire(pull.id)
+            elif "max_refill" in setting and fate < 0.3:
+                bandit.tell(pull.id, reward=some(), cost=-some())
+            else:
+                bandit.tell(pull.id, reward=some(), cost=amounts(partial(some, largest.get(pull.arm, 1.0))))
+        if rng.random() < 0.1:
+            bandit.credit(amounts(lambda: 3.0 * rng.random() + 0.01))
+        if turn == 30:
+            bandit.add("d", amounts(lambda: 0.5))
+            bandit.pause("a")
+        if turn == 40:
+            bandit.resume("a")
+    return decisions, play.contents(ledger.arm_set.playing)
+
+
+@pytest.fixture
+def for_ever(monkeypatch):
+    """However long it takes, nothing is compiled."""
+    monkeypatch.setattr(meanwhile, "WORTH_COMPILING", float("inf"))
+
+
+@pytest.mark.usefixtures("for_ever")
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=() if n in FIRST else pytest.mark.slow) for n in POLICIES if n != "oracle"],
+)
+def test_decides_and_learns_the_same_bits_in_plain_python(name):
+    for seed, (setting, outcome) in enumerate(zip(settings_for(name) * 2, cycle(OUTCOMES), strict=False)):
+        compiled = session(name, setting, calls_for, seed, outcome)
+        assert session(name, setting, meanwhile.LiveCalls, seed, outcome) == compiled, (setting, outcome)
+
+
+@pytest.mark.usefixtures("for_ever")
+@pytest.mark.parametrize("name", [name for name in POLICIES if name != "oracle"])
+def test_no_kernel_is_compiled_for_a_call_in_plain_python(name, monkeypatch):
+    def refuse(kernel, *arguments):
+        raise AssertionError(f"{kernel.py_func.__name__} is called from Python")
+
+    monkeypatch.setattr(inner.InnerDispatcher, "__call__", refuse)
+    for setting in settings_for(name)[::6]:  # with one resource, and with several
+        session(name, setting, meanwhile.LiveCalls, 2, "anything")
+
+
+@pytest.fixture
+def cold(monkeypatch):
+    """A machine on which nothing is compiled yet, and a helper that gets ready when it is told to."""
+    ready, jobs = Event(), []
+
+    def compile_elsewhere(job):
+        jobs.append(job)
+        ready.wait()
+
+    monkeypatch.setattr(meanwhile, "calls_on_disk", lambda policy, resources: False)
+    monkeypatch.setattr(meanwhile, "compile_elsewhere", compile_elsewhere)
+    monkeypatch.setattr(meanwhile, "_helpers", {})
+    yield ready, jobs
+    ready.set()
+
+
+def calls_of(bandit):
+    return bandit._ledger.calls
+
+
+def test_the_machine_code_takes_over_when_it_is_there(cold, monkeypatch):
+    ready, jobs = cold
+    monkeypatch.setattr(meanwhile, "WORTH_COMPILING", 0.0)
+    bandits = [pl.Bandit(["a", "b"], 0.7, "uniform", seed=3) for _ in range(2)]
+    steady = pl.Bandit(["a", "b"], 0.7, "uniform", seed=3)
+    steady._ledger.calls = calls_for(steady._ledger.config.policy, 1)
+
+    def play_on():
+        decisions = [bandit.ask() for bandit in (*bandits, steady)]
+        assert decisions[0] == decisions[1] == decisions[2]
+        if decisions[0].arm is not None:
+            for bandit in (*bandits, steady):
+                bandit.tell(decisions[0].id, reward=0.3, cost=0.6)
+
+    for _ in range(5):
+        play_on()
+    assert len(jobs) == 1, "one helper is enough for a kind"
+    helper = calls_of(bandits[0]).helper
+    assert helper is calls_of(bandits[1]).helper
+    assert all(calls_of(bandit).ask == calls_of(bandit).ask_meanwhile for bandit in bandits)
+    ready.set()
+    helper.join()
+    for _ in range(5):
+        play_on()
+    assert all(calls_of(bandit).ask is calls_of(steady).ask for bandit in bandits)
+
+
+def test_a_short_program_compiles_nothing(cold):
+    _, jobs = cold
+    bandit = pl.Bandit(["a", "b"], 0.7)
+    for _ in range(5):
+        bandit.ask()
+    assert jobs == []
+    assert calls_of(bandit).helper is None
+
+
+def test_a_policy_from_elsewhere_is_compiled_first(cold):
+    class Mine(pl.Uniform):
+        name = "mine"
+
+    assert not isinstance(calls_of(pl.Bandit(["a", "b"], 0.7, Mine())), meanwhile.LiveCalls)
+    assert isinstance(calls_of(pl.Bandit(["a", "b"], 0.7, pl.Uniform())), meanwhile.LiveCalls)
+
+
+COLD_START = """
+import sys
+from pathlib import Path
+import paceline as pl
+from paceline import meanwhile
+from paceline.engine import bound_calls
+
+bandit = pl.Bandit(["a", "b"], 0.7, "uniform", seed=3)
+calls = bandit._ledger.calls
+print(bandit.ask().arm, len(list(Path(sys.argv[1]).rglob("*.nbc"))))
+meanwhile.WORTH_COMPILING = 0.0
+bandit.ask()
+calls.helper.join()
+print(len(list(Path(sys.argv[1]).rglob("*.nbc"))))
+bandit.ask()
+print(calls.ask == calls.ask_meanwhile, sum(loop.stats.cache_misses.total() for loop in bound_calls(pl.Uniform)))
+"""
+
+
+@pytest.mark.slow
+def test_a_cold_start_decides_at_once_and_has_another_process_compile(tmp_path):
+    lines = elsewhere.run(COLD_START, tmp_path, NUMBA_CACHE_DIR=str(tmp_path))
+    assert lines == ["None 0", "2", "False 0"]
