@@ -211,9 +211,9 @@ def test_labels_hold_variants_apart():
         THREE_ARMS, ["one-phase", {"two": pl.OnePhase(a=2), "plain": "one-phase"}], rounds=2000, trials=1
     )
     assert {label: run.policy for label, run in results.items()} == {
-        "one-phase": "OnePhase(a=3.0, horizon=None)",
-        "two": "OnePhase(a=2, horizon=None)",
-        "plain": "OnePhase(a=3.0, horizon=None)",
+        "one-phase": "OnePhase(a=3.0, horizon=None, time_row=True)",
+        "two": "OnePhase(a=2, horizon=None, time_row=True)",
+        "plain": "OnePhase(a=3.0, horizon=None, time_row=True)",
     }
     assert bits(results["plain"]) == bits(results["one-phase"])
     assert bits(results["two"]) != bits(results["one-phase"])
@@ -461,3 +461,22 @@ def test_interrupt_while_trials_are_being_submitted_ends_those_already_running()
     )
     assert done.returncode == 1
     assert done.stderr.rstrip().endswith(b"stopped by hand")
+
+
+def test_null_arm_that_a_base_asks_for_is_no_skip():
+    """One arm that costs three times the rate: two rounds of three are idle, mostly because nothing can be paid."""
+    problem = pl.Problem([pl.Beta(0.8)], [pl.Constant(0.9)], 0.3)
+    runs = pl.simulate(problem, ["oracle", "greedy", "thompson", "index", "uniform"], rounds=3000, trials=2, seed=4)
+    for run in runs.values():
+        assert run.idle[:, -1].min() > 1900
+    for name in ("oracle", "greedy", "thompson", "index"):
+        assert runs[name].skips[:, -1].max() <= 5, name  # before the first pull the base is not known
+    assert (runs["uniform"].skips == runs["uniform"].idle).all()  # it never wants the null arm
+
+
+def test_shortage_of_the_arm_that_is_due_is_a_skip():
+    """A base of one arm that costs less than the rate, on average: the null arm is never wanted."""
+    problem = pl.Problem([pl.Beta(0.8)], [pl.Bernoulli(0.45)], 0.5)
+    run = pl.simulate(problem, "oracle", rounds=2000, trials=2, seed=4)["oracle"]
+    assert (run.skips == run.idle).all()
+    assert run.idle[:, -1].min() > 0

@@ -84,11 +84,15 @@ def enter(books: Books, state: State) -> bool:
 
 
 def decide(params: Any, books: Books, state: State) -> Decision:
-    """Begin a round and choose: an arm that can be paid for, or none. Of a refusal the tag is the arm refused."""
-    if not enter(books, state):
-        return Decision(SKIP, GUARD, SKIP)
+    """Begin a round and choose: an arm that can be paid for, or none. Of a refusal the tag is the arm refused.
+
+    Where nothing can be paid for, the policy is asked all the same: if it wants the null arm, nothing is refused to it.
+    """
+    payable = enter(books, state)
     chosen = choose(params, state)
     arm, reason = chosen.arm, chosen.reason
+    if not payable:
+        return Decision(SKIP, GUARD, arm if arm == books.pulls.size else SKIP)
     if not SKIP <= arm <= books.pulls.size:
         books.tally.fault, books.tally.faulty = BAD_ARM, arm
         return Decision(SKIP, GUARD, SKIP)
@@ -123,7 +127,7 @@ def sit_out(params: Any, books: Books, state: State, decision: Decision) -> None
     """Settle a round without a pull."""
     tally = books.tally
     tally.idle += 1
-    if decision.arm == SKIP:
+    if decision.arm == SKIP and not (decision.reason == GUARD and decision.tag == books.pulls.size):
         tally.skips += 1
     for d in range(len(state.resources)):
         books.cost[d] = 0.0

@@ -67,8 +67,8 @@ class Tally(Protocol):
     stream: int
     rounds: int  # over which a start stock without income is to last; 0 if there is none such
     earned: float  # sum of rewards
-    skips: int  # rounds skipped by a skip rule
-    idle: int  # rounds without a pull: skips and null arms that a policy chose
+    skips: int  # rounds without a pull in which the policy did not want the null arm
+    idle: int  # all rounds without a pull
     fault: int  # what a policy did that it must not do, and
     faulty: int  # the number with which it did it
 

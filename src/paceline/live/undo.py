@@ -18,7 +18,8 @@ class Kept(NamedTuple):
 
 def changeable(storage: Storage) -> tuple[Array, ...]:
     """The blocks that a decision writes to, but for the policy's own memory and the scratch."""
-    return (storage.tally, storage.clock, storage.record, storage.amounts, storage.measures, storage.counts)
+    blocks = (storage.amounts, storage.measures, storage.counts, storage.costs)
+    return (storage.tally, storage.clock, storage.record, *blocks)
 
 
 def keep(storage: Storage) -> Kept:

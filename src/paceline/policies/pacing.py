@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from paceline.kernels.estimates import variance
 from paceline.kernels.jit import kernel
-from paceline.kernels.state import Decision, State
+from paceline.kernels.state import SKIP, Decision, State
 
 Floats = npt.NDArray[np.float64]
 
@@ -120,9 +120,9 @@ def fill_means(state: State) -> None:
 
 @kernel
 def best_affordable(state: State, price: float) -> int:
-    """The arm worth most at the price among those that the headroom covers, or the null arm."""
+    """The arm worth most at the price among those that the headroom covers; -1 if none is worth its cost."""
     rewards, costs = state.scratch.rewards, state.scratch.costs[0]
-    best, best_value = rewards.size, 0.0
+    best, best_value = SKIP, 0.0
     for i in range(rewards.size):
         value = rewards[i] - price * costs[i]
         if value > best_value and affords(state, i):

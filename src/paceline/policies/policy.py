@@ -7,9 +7,10 @@ a log.
     learn(params, state, decision, reward, cost)            takes in what a round brought; may change memory and record
     commit(params, state, decision)                         optional: a round begins with this decision; may change them
 
-``choose`` is called only when the guard lets some pull be paid for; ``commit`` right after it, in the same round;
-``learn`` once for every round, with the decision of that round, however late the news is. A round without a pull is
-told at once, with a reward and costs of 0. ``cost`` has one entry per resource.
+``choose`` is called in every round, also when no pull can be paid for: what it wants then is not carried out, but a
+null arm that it wants is not counted as a skip. ``commit`` is called right after it, with what is done; ``learn`` once
+for every round, with the decision of that round, however late the news is. A round without a pull is told at once, with
+a reward and costs of 0. ``cost`` has one entry per resource.
 """
 
 import math

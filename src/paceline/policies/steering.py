@@ -13,7 +13,7 @@ import numpy.typing as npt
 from paceline.kernels.estimates import variance
 from paceline.kernels.jit import kernel
 from paceline.kernels.lp import solve_program, worth
-from paceline.kernels.state import Decision, State, program_in, steering_in
+from paceline.kernels.state import SKIP, Decision, State, program_in, steering_in
 from paceline.kernels.steering import (
     UNKNOWN_SPREAD,
     apply_credit,
@@ -83,7 +83,7 @@ def follow_base(state: State) -> Decision:
     if arm == arms or affords(state, arm):
         alone = arm < arms and steering.shares[arm] == 1.0
         return Decision(arm, SINGLE if alone else PACED, arm)
-    best, best_value = arms, 0.0
+    best, best_value = SKIP, 0.0
     for i in range(arms):
         value = worth(scratch.rewards, scratch.costs, program.prices, i, resources)
         if value > best_value and affords(state, i):

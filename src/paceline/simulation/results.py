@@ -77,12 +77,15 @@ class Run:
 
     @property
     def skips(self) -> Ints:
-        """Rounds skipped by a skip rule: the guard's, or one of the policy's own."""
+        """Rounds without a pull in which the policy did not want the null arm: refused, or given up by its own rule.
+
+        A null arm that its base asks for is no skip, also when nothing could have been paid for.
+        """
         return self.totals.skips
 
     @property
     def idle(self) -> Ints:
-        """All rounds without a pull: skips, and null arms that the policy chose."""
+        """All rounds without a pull: skips, and null arms that the policy wanted."""
         return self.totals.idle
 
     @property
