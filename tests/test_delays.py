@@ -287,7 +287,7 @@ def test_wrong_delay_in_an_experiment_is_named_with_its_place():
 
 def test_arena_with_delays_says_so():
     arena = pl.compare("beta", ["index", "uniform"], problems=2, rounds=300, trials=2, delay={"cost": 5})
-    assert arena.title == "beta, costs 5 rounds late"
+    assert arena.size == "2 problems, 2 trials of 300 rounds, seed 0, costs 5 rounds late"
     alone = pl.compare("beta", ["index", "uniform"], problems=2, rounds=300, trials=2)
     assert (arena.results[0]["index"].totals.spent != alone.results[0]["index"].totals.spent).any()
 

@@ -285,6 +285,22 @@ def gains_over(reference: int, regret: Floats, groups: Sequence[int] = ()) -> li
     return gains
 
 
+def losses_to_best(regret: Floats, groups: Sequence[int] = ()) -> list[Estimate]:
+    """For each policy the geometric mean over problems of  its mean regret / that of the best policy.
+
+    The best is the one whose geometric mean is least; it has 1.
+
+    >>> regret = np.array([[[4.0], [16.0]], [[2.0], [2.0]]])
+    >>> [round(loss.value, 12) for loss in losses_to_best(regret)]
+    [4.0, 1.0]
+    """
+    best = int(log_means(regret).mean(axis=-1).argmin())
+    return [
+        Estimate(1.0 / gain.value, 1.0 / gain.high, 1.0 / gain.low if gain.low > 0.0 else math.inf)
+        for gain in gains_over(best, regret, groups)
+    ]
+
+
 def geometric_mean(logs: Floats, moves: Floats, groups: Sequence[int] = ()) -> Estimate:
     """The geometric mean over problems from the logarithms, (problems,), with an interval of Student's t over problems.
 

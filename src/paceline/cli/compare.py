@@ -31,6 +31,7 @@ regret against the limit of each problem and against each other.
 
   paceline compare
   paceline compare beta rare --policies thompson,suak,one-phase:a=2 --rounds 100000
+  paceline compare all --horizons 500,2000,20000,200000
 
 Writes compare-KIND.png and compare-KIND.npz (the raw totals) for each kind, compare.md and compare.json, and prints the
 tables. The default takes about a minute.
@@ -39,7 +40,9 @@ tables. The default takes about a minute.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of this command."""
-    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"kinds of problems (default: {' '.join(KINDS)})")
+    parser.add_argument(
+        "kinds", nargs="*", metavar="KIND", help=f"kinds of problems, or all (default: {' '.join(KINDS)})"
+    )
     parser.add_argument(
         "--policies",
         metavar="NAME[,NAME...]",
@@ -51,6 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rounds", type=int, metavar="N", help=f"rounds of a trial (default: {ROUNDS}, or what the kind is for)"
+    )
+    parser.add_argument(
+        "--horizons",
+        metavar="N[,N...]",
+        help="hold every policy against the best one after so many rounds; the last is --rounds",
     )
     parser.add_argument("--trials", type=int, default=8, metavar="N", help="trials on a problem (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all random numbers (default: 0)")
@@ -84,8 +92,9 @@ def run(options: argparse.Namespace) -> None:
     """Compare, draw, report."""
     from paceline.cli.compile import on_screen
     from paceline.compile import compile_ahead
-    from paceline.experiments.arena import check_scale, compare, rounds_to_play
+    from paceline.experiments.arena import check_scale, compare
     from paceline.experiments.comparison import write_report
+    from paceline.experiments.standings import standings
     from paceline.problems import families as problems
     from paceline.worlds.delays import read_toml_delays
 
@@ -94,13 +103,15 @@ def run(options: argparse.Namespace) -> None:
         for name, says in problems.KINDS.items():
             print(f"{name:<{width}}{says}")
         return
-    kinds = [problems.check_kind(kind) for kind in dict.fromkeys(options.kinds or KINDS)]
+    wanted = list(problems.KINDS) if options.kinds == ["all"] else options.kinds or KINDS
+    kinds = [problems.check_kind(kind) for kind in dict.fromkeys(wanted)]
+    horizons = horizons_of(options.horizons)
     given = {"shortfall": options.shortfall, "resources": options.resources}
     delay = None if options.delay is None else read_toml_delays(options.delay)
     counts = {kind: len(problems.random(kind, 0, **given).resources) for kind in kinds}
     chosen = {kind: policies_of(options.policies, counts[kind]) for kind in kinds}
     scale = {name: getattr(options, name) for name in ("problems", "trials", "seed")}
-    rounds = {kind: rounds_to_play(kind, options.rounds, ROUNDS) for kind in kinds}
+    rounds = {kind: rounds_of(kind, options.rounds, horizons) for kind in kinds}
     for number in rounds.values():
         check_scale(rounds=number, **scale)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -109,14 +120,43 @@ def run(options: argparse.Namespace) -> None:
     arenas = []
     for kind in kinds:
         print(f"{kind}: {problems.KINDS[kind]}", file=sys.stderr)
-        arena = compare(kind, chosen[kind], rounds=rounds[kind], **scale, **given, progress=True, delay=delay)
+        arena = compare(
+            kind, chosen[kind], rounds=rounds[kind], **scale, **given, progress=True, delay=delay, horizons=horizons
+        )
         arena.save(options.out / f"compare-{kind}.npz")
         arena.plot(options.out / f"compare-{kind}.png")
         arenas.append(arena)
-    write_report(arenas, options.out)
+    write_report(arenas, options.out, horizons)
+    if horizons:
+        print(f"{standings(arenas, horizons)}\n")
     for arena in arenas:
         print(f"{arena.title}: {arena.size}\n\n{arena.table()}\n\n{arena.by_problem()}\n")
     print(f"Written to {options.out}: {', '.join(sorted(path.name for path in options.out.iterdir()))}")
+
+
+def horizons_of(text: str | None) -> list[int]:
+    """The rounds in "500,2000", in their order.
+
+    >>> horizons_of("2000, 500"), horizons_of(None)
+    ([500, 2000], [])
+    """
+    from paceline import checks
+    from paceline.errors import InvalidValue
+
+    try:
+        found = [int(part) for part in text.split(",")] if text is not None else []
+    except ValueError:
+        raise InvalidValue(f"horizons must be whole numbers, as in 500,2000, got {text!r}") from None
+    return sorted({checks.whole("each horizon", one, 2, checks.MOST_ROUNDS) for one in found})
+
+
+def rounds_of(kind: str, rounds: int | None, horizons: list[int]) -> int:
+    """How long to play a kind: as long as was asked for, or up to the last horizon that it is for."""
+    from paceline.experiments.arena import rounds_to_play
+
+    if rounds is None and horizons:
+        return rounds_to_play(kind, None, horizons[-1])
+    return rounds_to_play(kind, rounds, ROUNDS)
 
 
 def policies_of(text: str | None, resources: int = 1) -> "dict[str, Policy]":

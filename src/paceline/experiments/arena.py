@@ -51,6 +51,7 @@ class Arena:
     title: str
     results: tuple[Results, ...]  # one per problem, with the same labels, rounds and trials
     groups: tuple[int, ...] = ()  # problems with the same number share their arms and draws: points of a grid
+    late: str = ""  # how late the news was, in words
 
     def __repr__(self) -> str:
         return f"<Arena {self.title!r}: {list_names(self.labels)}; {self.size}>"
@@ -86,7 +87,10 @@ class Arena:
     @property
     def size(self) -> str:
         """How large the comparison is, in words."""
-        return f"{len(self.results)} problems, {self.trials} trials of {self.rounds[-1]:,} rounds, seed {self.seed}"
+        late = f", {self.late}" if self.late else ""
+        return (
+            f"{len(self.results)} problems, {self.trials} trials of {self.rounds[-1]:,} rounds, seed {self.seed}{late}"
+        )
 
     @cached_property
     def limits(self) -> Floats:
@@ -144,7 +148,7 @@ class Arena:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one file (an npz that holds the file of each problem's results), all or nothing."""
         target = Path(path)
-        size = {"problems": len(self.results), "groups": self.groups}
+        size = {"problems": len(self.results), "groups": self.groups, "late": self.late}
         head = json.dumps({"format": FORMAT, "title": self.title, **size})
         with TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
             parts = {}
@@ -177,7 +181,7 @@ class Arena:
             raise UnreadableFile(f"{path} must be a file written by Arena.save; it is damaged or foreign") from error
         if other:
             raise UnreadableFile(f"{path} has format {head['format']}; this version reads {FORMAT}")
-        return cls(head["title"], tuple(results), tuple(head.get("groups", ())))
+        return cls(head["title"], tuple(results), tuple(head.get("groups", ())), head.get("late", ""))
 
 
 def compare(
@@ -193,14 +197,15 @@ def compare(
     executor: Executor | None = None,
     progress: bool = False,
     delay: DelayLike = None,
+    horizons: Sequence[int] = (),
 ) -> Arena:
     """Play each policy on each problem of a family: one of `paceline.problems.KINDS`, or a list of problems.
 
     ``problems`` is the size of the family, ``shortfall`` says how close the race is, ``resources`` how many there are
     (see `paceline.problems.random`); these go with a kind. ``rounds`` are 20,000 unless given, or as many as the kind
-    is for: "start" is for 500, and no more. ``delay`` says how late outcomes are (see `simulate`). ``seed`` draws the
-    family and the trials. Every policy meets the same random numbers on a problem, and each problem has numbers of its
-    own.
+    is for: "start" is for 500, and no more. ``delay`` says how late outcomes are (see `simulate`). ``horizons`` are
+    rounds at which totals are wanted besides. ``seed`` draws the family and the trials. Every policy meets the same
+    random numbers on a problem, and each problem has numbers of its own.
 
     >>> from paceline import paper
     >>> arena = compare([paper.three_arms()], ["suak", "uniform"], rounds=1000, trials=2)
@@ -217,14 +222,15 @@ def compare(
         for policy in chosen.values():
             policy.check_resources(len(problem.resources))
     first = max(min(FIRST_CHECKPOINT, rounds // 10), 2)
-    points = checkpoint_rounds(rounds, [round(at) for at in np.geomspace(first, rounds, CHECKPOINTS).tolist()])
+    spread = [round(at) for at in np.geomspace(first, rounds, CHECKPOINTS).tolist()]
+    points = checkpoint_rounds(rounds, [*spread, *(at for at in horizons if at <= rounds)])
     with progress_bar(rounds * trials * len(chosen) * len(problems_to_play), progress) as bar:
         results = [
             play_trials(problem, chosen, points, seed, streams, executor, bar, delays=delays)
             for number, problem in enumerate(problems_to_play)
             for streams in [range(number * trials, (number + 1) * trials)]
         ]
-    return Arena(title if delays is None else f"{title}, {delays.in_words()}", tuple(results))
+    return Arena(title, tuple(results), late="" if delays is None else delays.in_words())
 
 
 def rounds_to_play(kind: object, rounds: int | None, otherwise: int) -> int:

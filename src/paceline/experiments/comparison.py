@@ -10,6 +10,7 @@ from typing import Any
 from paceline import __version__
 from paceline.experiments.arena import Arena
 from paceline.experiments.scores import CAPPED
+from paceline.experiments.standings import losses_at, standings
 from paceline.problems.families import KINDS
 from paceline.statistics import FLOOR, SIGMAS, noise
 
@@ -41,9 +42,11 @@ def legend(trials: int) -> str:
     return LEGEND.format(noise=needed)
 
 
-def write_report(arenas: Sequence[Arena], folder: Path) -> None:
+def write_report(arenas: Sequence[Arena], folder: Path, horizons: Sequence[int] = ()) -> None:
     """Write compare.md and compare.json; the figures are beside them."""
     lines = ["# Policies compared", "", legend(arenas[0].trials)]
+    if horizons:
+        lines += ["## Every policy beside the best", "", standings(arenas, horizons).to_markdown(), ""]
     for arena in arenas:
         lines += [
             f"## {arena.title}: {KINDS[arena.title]}",
@@ -60,17 +63,23 @@ def write_report(arenas: Sequence[Arena], folder: Path) -> None:
             "",
         ]
     (folder / "compare.md").write_text("\n".join(lines), encoding="utf-8")
-    data = {"version": __version__, "kinds": {arena.title: as_data(arena) for arena in arenas}}
+    data = {"version": __version__, "kinds": {arena.title: as_data(arena, horizons) for arena in arenas}}
     (folder / "compare.json").write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 
 
-def as_data(arena: Arena) -> dict[str, object]:
+def as_data(arena: Arena, horizons: Sequence[int]) -> dict[str, object]:
     """One kind as plain data."""
     return {
         "rounds": int(arena.rounds[-1]),
         "trials": arena.trials,
         "seed": arena.seed,
+        "late": arena.late,
         "reference": arena.reference(),
+        "over_best": {
+            str(horizon): {label: finite(asdict(loss)) for label, loss in losses_at(arena, horizon).items()}
+            for horizon in horizons
+            if horizon <= arena.rounds[-1]
+        },
         "policies": {
             score.label: {"policy": arena.results[0][score.label].policy, **finite(asdict(score))}
             for score in arena.scores()
