@@ -26,6 +26,7 @@ from paceline.kernels.jit import without_compiler
 from paceline.kernels.state import Decision, Storage
 from paceline.machine import python_like_this
 from paceline.policies.policy import Policy
+from paceline.policies.rules import is_ours
 
 WORTH_COMPILING = 0.1  # seconds of calls in plain Python after which many more are to be expected
 
@@ -82,8 +83,7 @@ def live_calls_for(policy: Policy, resources: int) -> Calls | LiveCalls:
     A policy from elsewhere is compiled before its first decision: it may not compile at all, and without the compiler
     it may fail where machine code goes on, as when it divides by zero.
     """
-    is_ours = type(policy).__module__.partition(".")[0] == __name__.partition(".")[0]
-    if is_ours and not calls_on_disk(policy, resources):
+    if is_ours(policy) and not calls_on_disk(policy, resources):
         return LiveCalls(policy, resources)
     return calls_for(policy, resources)
 
