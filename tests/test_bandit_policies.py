@@ -257,3 +257,49 @@ def test_an_interrupt_in_a_choice_changes_nothing():
         bandit.ask()
     assert (bandit.rounds, bandit.credited, bandit.reserved, len(bandit.pending)) == (1, 1.0, 1.0, 1)
     assert bandit.ask().id == 2
+
+
+class Weights(NamedTuple):
+    arms: int
+    weights: tuple[float, ...]  # an entry per arm: another type for each number of arms
+
+
+def heaviest(params, state):
+    best = 0
+    for arm in range(len(params.weights)):
+        if params.weights[arm] > params.weights[best]:
+            best = arm
+    return Decision(best, 1, 0)
+
+
+class Weighed(InTurn):
+    """The arm with the largest weight, the last of those in play."""
+
+    name = "weighed"
+    allocates = True
+    choose = staticmethod(heaviest)
+
+    def params(self, setting):
+        return Weights(setting.arms, tuple(float(arm) for arm in range(setting.arms)))
+
+
+def test_parameters_may_be_of_another_type_for_each_number_of_arms(tmp_path):
+    bandit = Bandit(["a", "b", "c"], 1.0, Weighed(), journal=tmp_path / "journal")
+    waiting = [bandit.ask()]
+    bandit.pause("c")
+    waiting.append(bandit.ask())
+    bandit.add("d")
+    waiting.append(bandit.ask())
+    bandit.pause("a")
+    assert [decision.arm for decision in waiting] == ["c", "b", "d"]
+    for decision in waiting:  # of an arm out of play, and of two in it
+        bandit.tell(decision.id, 0.5, 0.25)
+    bandit.pause("b")
+    bandit.pause("d")
+    assert bandit.ask().arm is None
+    assert state_of(bandit)["record"]["told"] == 3
+    bandit.close()
+    with Bandit.open(tmp_path / "journal", policy=Weighed()) as reopened:
+        assert state_of(reopened) == state_of(bandit)
+        reopened.resume("c")
+        assert reopened.ask().arm == "c"

@@ -44,7 +44,7 @@ def calls_for(policy: Policy, resources: int) -> Calls:
     """Compiled, or loaded from the cache, before the first decision must be made in microseconds.
 
     They may be called with the policy's numbers for any number of arms, if the types of these numbers are the same for
-    all of them, as is usual.
+    all of them, as those of our policies are.
     """
     if isinstance(policy, PythonPolicy):
         check_functions(policy)

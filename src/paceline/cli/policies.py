@@ -21,8 +21,9 @@ def run(options: argparse.Namespace) -> None:
         policy = type(make_policy(options.name))
         print(f"{policy.name}\n\n{inspect.getdoc(policy)}")
         return
+    width = max(map(len, POLICIES))
     for name, policy in POLICIES.items():
         parameters = repr(policy()).partition("(")[2].rstrip(")")
         first_line = (inspect.getdoc(policy) or "").splitlines()[0]
         limits = " One resource only." if policy.resources == 1 else ""
-        print(f"{name:<12} {parameters or 'no parameters'}\n{'':<12} {first_line}{limits}")
+        print(f"{name:<{width}} {parameters or 'no parameters'}\n{'':<{width}} {first_line}{limits}")

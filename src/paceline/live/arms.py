@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from paceline.engine import Calls
 from paceline.errors import UnknownName
+from paceline.game import blamed, calls_with
 from paceline.kernels.state import SKIP, NoMemory, Storage, books_in, new_storage, state_in
 from paceline.live.config import Config
 from paceline.live.decision import NULL
 from paceline.live.memory import find_arm_axes, put_arms, take_arms
+from paceline.meanwhile import LiveCalls, live_calls_for
+from paceline.policies.rules import is_ours
 
 ACTIVE, PAUSED, RETIRED = "active", "paused", "retired"
 
@@ -28,6 +32,7 @@ class ArmSet:
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.usual_calls = live_calls_for(config.policy, len(config.resources))
         self.axes = find_arm_axes(config.policy, len(config.resources))
         self.names: list[str] = []
         self.statuses: list[str] = []
@@ -115,7 +120,8 @@ class ArmSet:
         # With nobody in play the guard refuses every round, whatever the headroom.
         self.books.least[:] = self.playing.limits.min(axis=0, initial=sys.maxsize)
         if slots != self.slots or not self.params:
-            self.slots, self.params = slots, self.params_for(slots)
+            self.slots, self.params = slots, self.params_for(slots or range(len(self.names)))
+            self.calls = self.calls_for(self.params, self.playing)
         # From places to slots and names and back; entries -1 and -2 are `SKIP` and `NULL`, as the numbers want it.
         self.slot_at = [*self.slots, NULL, SKIP]
         self.name_at = [*self.names, None, None]
@@ -124,6 +130,14 @@ class ArmSet:
     def params_for(self, slots: Sequence[int]) -> tuple[Any, ...]:
         """The numbers that the policy's functions get with these arms."""
         return self.config.policy.params(self.config.setting(self.full.largest[slots]))
+
+    def calls_for(self, params: tuple[Any, ...], storage: Storage) -> Calls | LiveCalls:
+        """The engine's functions for such numbers. Those of a user's policy may be of other types for other arms."""
+        policy = self.config.policy
+        if is_ours(policy):
+            return self.usual_calls
+        with blamed(policy, self.config.setting(self.full.largest)):
+            return calls_with(policy, params, storage)
 
     def find_shortage(self, slot: int) -> tuple[int, float]:
         """The first resource that was short of a pull of this arm, or of any arm, and what the pull could have cost."""

@@ -28,7 +28,6 @@ from paceline.live.config import Config, check_arms
 from paceline.live.decision import CANCELLED, NULL, Costs, Outcome, PendingPull
 from paceline.live.resource import DOWN, UP, label
 from paceline.live.undo import keep, put_back
-from paceline.meanwhile import live_calls_for
 from paceline.policies.rules import is_ours
 
 MOST_COUNT = 2**63 - 2**33  # units, with room for the costs of a round
@@ -46,7 +45,6 @@ class Ledger:
     def __init__(self, config: Config) -> None:
         count = len(config.resources)
         self.config = config
-        self.calls = live_calls_for(config.policy, count)
         self.tag_is_arm, self.situations = config.policy.tag_is_arm, config.policy.reasons
         self.is_unnamed = config.is_unnamed
         self.arm_set = ArmSet(config)
@@ -75,7 +73,7 @@ class Ledger:
         arm_set = self.arm_set
         kept = keep(arm_set.playing) if self.may_fail else None
         try:
-            arm, reason, tag = self.calls.ask(arm_set.params, arm_set.playing)
+            arm, reason, tag = arm_set.calls.ask(arm_set.params, arm_set.playing)
         except BaseException as failure:
             if kept is None:
                 raise
@@ -95,7 +93,7 @@ class Ledger:
         self.catch_up()
         kept = keep(self.arm_set.playing)
         with suppress(Exception):
-            self.calls.ask(self.arm_set.params, self.arm_set.playing)
+            self.arm_set.calls.ask(self.arm_set.params, self.arm_set.playing)
         put_back(self.arm_set.playing, kept)
 
     def find_mistake(self) -> InvalidPolicy | None:
@@ -244,7 +242,8 @@ class Ledger:
         elif self.waiting:
             self.waiting.append((1, arm, pull.reason, tag, share, shares, released, charged))
         else:
-            self.calls.tell(arm_set.params, arm_set.playing, arm, pull.reason, tag, share, shares, released, charged)
+            tell = arm_set.calls.tell
+            tell(arm_set.params, arm_set.playing, arm, pull.reason, tag, share, shares, released, charged)
 
     def settle_aside(
         self, pull: PendingPull, reward: float, costs: tuple[float, ...], released: Units, charged: Units
@@ -256,7 +255,8 @@ class Ledger:
         count = len(arm_set.names)
         tag = count if self.tag_is_arm and pull.tag == NULL else pull.tag
         params = arm_set.params_for(range(count))
-        self.calls.tell(params, arm_set.all, pull.slot, pull.reason, tag, reward, costs, released, charged)
+        told = pull.slot, pull.reason, tag, reward, costs, released, charged
+        arm_set.calls_for(params, arm_set.all).tell(params, arm_set.all, *told)
         arm_set.field()
 
     def check_same(self, number: int, reward: float | None, costs: Costs) -> None:

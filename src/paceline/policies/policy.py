@@ -147,8 +147,8 @@ class Policy:
         storage = new_storage(setting.arms, count, memory, self.record)
         books, state = books_in(storage), state_in(storage)
         max_costs = np.ones((setting.arms, count)) if setting.max_costs is None else np.asarray(setting.max_costs)
-        state.largest[:] = np.maximum(max_costs, 0.0)
-        books.largest[:] = np.ceil(state.largest * UNITS)
+        books.largest[:] = np.ceil(np.maximum(max_costs, 0.0) * UNITS)
+        state.largest[:] = books.largest / UNITS  # as live: what is seen is what the guard compares with
         books.least[:] = books.largest.min(axis=0, initial=UNITS)
         for d, rate in enumerate(setting.rates):
             books.rate[d], books.rate_part[d] = split_rate(rate)
