@@ -144,3 +144,26 @@ def test_wrong_input_is_one_line_and_nothing_is_begun(arguments, words, tmp_path
     (line,) = done.stderr.splitlines()
     assert re.search(f"^paceline: error: .*{words}", line)
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+def test_every_policy_beside_the_best_at_several_horizons(tmp_path):
+    done = call("beta", "start", "--horizons", "2000,500", "--problems", "2", "--trials", "2", "--out", str(tmp_path))
+    lines = [line.split()[:2] for line in done.stdout.splitlines()]
+    assert [line for line in lines if line[:1] in (["beta"], ["start"])] == [
+        ["beta", "500"],
+        ["beta", "2,000"],
+        ["start", "500"],
+    ]
+    data = json.loads((tmp_path / "compare.json").read_text(encoding="utf-8"))["kinds"]
+    assert list(data["beta"]["over_best"]) == ["500", "2000"]
+    for found in [*data["beta"]["over_best"].values(), *data["start"]["over_best"].values()]:
+        assert min(entry["value"] for entry in found.values()) == 1.0
+    assert "## Every policy beside the best" in (tmp_path / "compare.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("text", "message"), [("500,x", "got '500,x'"), ("1", "got 1"), ("", "got ''")])
+def test_horizons_that_are_none_are_refused(text, message, tmp_path):
+    done = call("beta", "--horizons", text, "--out", str(tmp_path / "none"))
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (tmp_path / "none").exists()

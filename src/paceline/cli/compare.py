@@ -106,9 +106,10 @@ def run(options: argparse.Namespace) -> None:
     wanted = list(problems.KINDS) if options.kinds == ["all"] else options.kinds or KINDS
     kinds = [problems.check_kind(kind) for kind in dict.fromkeys(wanted)]
     horizons = horizons_of(options.horizons)
-    given = {"shortfall": options.shortfall, "resources": options.resources}
+    drawn = {"shortfall": options.shortfall, "resources": options.resources}
     delay = None if options.delay is None else read_toml_delays(options.delay)
-    counts = {kind: len(problems.random(kind, 0, **given).resources) for kind in kinds}
+    given = {**drawn, "delay": delay, "horizons": horizons}
+    counts = {kind: len(problems.random(kind, 0, **drawn).resources) for kind in kinds}
     chosen = {kind: policies_of(options.policies, counts[kind]) for kind in kinds}
     scale = {name: getattr(options, name) for name in ("problems", "trials", "seed")}
     rounds = {kind: rounds_of(kind, options.rounds, horizons) for kind in kinds}
@@ -120,9 +121,7 @@ def run(options: argparse.Namespace) -> None:
     arenas = []
     for kind in kinds:
         print(f"{kind}: {problems.KINDS[kind]}", file=sys.stderr)
-        arena = compare(
-            kind, chosen[kind], rounds=rounds[kind], **scale, **given, progress=True, delay=delay, horizons=horizons
-        )
+        arena = compare(kind, chosen[kind], rounds=rounds[kind], **scale, **given, progress=True)
         arena.save(options.out / f"compare-{kind}.npz")
         arena.plot(options.out / f"compare-{kind}.png")
         arenas.append(arena)
