@@ -70,7 +70,7 @@ def test_reports_numbers_to_programs(compared):
         for problem, found in zip(arena.problems, entry["problems"], strict=True):
             assert pl.Problem.from_dict(found["problem"]) == problem
             assert found["limit"] == pytest.approx(pl.theory.limit(problem, 300))
-    assert entry["policies"]["one-phase:a=2"]["policy"] == "OnePhase(a=2, horizon=None)"
+    assert entry["policies"]["one-phase:a=2"]["policy"] == "OnePhase(a=2, horizon=None, time_row=True)"
 
 
 def test_the_same_twice(compared, tmp_path):
@@ -124,7 +124,7 @@ def test_help_lists_the_options():
         (["beta", "--policies", "sauk"], "policy must be one of .*, got 'sauk'"),
         (["--policies", ""], "policy must be one of .*, got ''"),
         (["--policies", "suak,suak"], "labels of policies must differ, got 'suak' twice"),
-        (["--policies", "one-phase:b=2"], "one-phase takes a, horizon; got b=2"),
+        (["--policies", "one-phase:b=2"], "one-phase takes a, horizon, time_row; got b=2"),
         (["--policies", "one-phase:a"], "a parameter of one-phase must be given as in .*, got 'a'"),
         (["--policies", "one-phase:a=x"], "got 'x'"),
         (["--problems", 0], "problems must be .*, got 0"),
