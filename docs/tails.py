@@ -1,0 +1,98 @@
+"""How bad the bad trials are: the tables and the figure of docs/tails.md. ``python docs/tails.py`` takes ten minutes.
+
+Steady regret of many trials: median, mean, 99 %, 99.9 % and worst, on the paper's 8 arms and on random problems, where
+the trials of a problem are put in units of its median before they are pooled. The dial is ``rise`` of the index pacer.
+"""
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure
+
+import paceline as pl
+from paceline.reports import figures
+
+IMAGES = Path(__file__).parent / "images"
+ROUNDS = 100_000
+RISES = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0)
+DIAL = {f"index, rise={rise:g}": pl.IndexPacer(rise=rise) for rise in RISES}
+OTHERS = {"thompson": pl.ThompsonPacer(), "thompson, prior=1": pl.ThompsonPacer(prior=1.0)}
+PAPER_TRIALS, SEED = 2000, 31
+FEWER = ("index, rise=0", "index, rise=1", "index, rise=4", "thompson")  # on random problems
+KINDS, PROBLEMS, TRIALS = ("beta", "bernoulli", "rare"), 20, 200
+
+Floats = npt.NDArray[np.float64]
+
+
+def summary(regret: Floats) -> list[float]:
+    """Median, mean, 99 %, 99.9 %, worst."""
+    return [float(np.median(regret)), float(regret.mean()), *np.quantile(regret, [0.99, 0.999, 1.0]).tolist()]
+
+
+def line(label: str, numbers: list[float]) -> str:
+    """A line of a table: as it is, and the tail in medians."""
+    median = numbers[0]
+    tail = " | ".join(f"{number / median:.1f}" for number in numbers[2:])
+    return f"| {label} | {median:.3g} | {numbers[1]:.3g} | {tail} |"
+
+
+def paper() -> dict[str, Floats]:
+    """Steady regret of each policy on the paper's 8 arms."""
+    results = pl.simulate(pl.paper.eight_arms(), {**DIAL, **OTHERS}, ROUNDS, PAPER_TRIALS, SEED, checkpoints=1)
+    return {label: run.steady_regret[:, -1] for label, run in results.items()}
+
+
+def family(kind: str) -> dict[str, Floats]:
+    """The same on random problems, each in units of the median of the default on it."""
+    policies = {label: policy for label, policy in {**DIAL, **OTHERS}.items() if label in FEWER}
+    arena = pl.compare(kind, policies, problems=PROBLEMS, rounds=ROUNDS, trials=TRIALS, seed=SEED, horizons=[ROUNDS])
+    units = [max(float(np.median(res["index, rise=1"].steady_regret[:, -1])), 0.1) for res in arena.results]
+    return {
+        label: np.concatenate(
+            [res[label].steady_regret[:, -1] / unit for res, unit in zip(arena.results, units, strict=True)]
+        )
+        for label in arena.labels
+    }
+
+
+def draw(found: dict[str, dict[str, Floats]]) -> None:
+    """Mean against tail: the frontier along the dial, a panel for each kind of problem."""
+    with mpl.rc_context(figures.STYLE | {"savefig.dpi": 160}):
+        figure = Figure(figsize=(2.6 * len(found), 3.0), layout="constrained")
+        for panel, (kind, runs) in zip(figure.subplots(1, len(found)), found.items(), strict=True):
+            dial = {label: (runs[label].mean(), np.quantile(runs[label], 0.999)) for label in DIAL if label in runs}
+            panel.plot(*zip(*dial.values(), strict=True), "o-", color=figures.COLOURS[0], label="index, by rise")
+            for label, point in dial.items():
+                panel.annotate(label.rpartition("=")[2], point, xytext=(4, 3), textcoords="offset points", fontsize=7)
+            for number, label in enumerate((label for label in OTHERS if label in runs), start=1):
+                panel.plot(
+                    runs[label].mean(),
+                    np.quantile(runs[label], 0.999),
+                    "s",
+                    color=figures.COLOURS[number],
+                    label=label,
+                )
+            panel.set_yscale("log")
+            panel.set_title(kind)
+            panel.set_xlabel("mean steady regret" + ("" if kind == "8 arms" else " / median"))
+        figure.axes[0].set_ylabel("99.9 % of the trials lose less")
+        figure.axes[0].legend(frameon=False)
+        figure.savefig(IMAGES / "tails.png")
+
+
+def main() -> None:
+    """Print the tables, draw the figure."""
+    found = {"8 arms": paper()}
+    for kind in KINDS:
+        found[kind] = family(kind)
+    for kind, runs in found.items():
+        print(f"\n{kind}\n\n| policy | median | mean | 99 % | 99.9 % | worst |\n|---|---:|---:|---:|---:|---:|")
+        for label, regret in runs.items():
+            print(line(label, summary(regret)))
+    draw(found)
+
+
+if __name__ == "__main__":
+    main()
