@@ -158,6 +158,25 @@ def test_equals_linprog_warm_and_cold(resources):
         assert assert_optimal(rewards, costs, rates, warm) == pytest.approx(value, abs=CLOSE)
 
 
+def test_a_base_of_arms_that_still_is_the_best_takes_no_step():
+    rng, bases_of_arms = np.random.default_rng(50), 0
+    for _ in range(40):
+        costs = rng.random((3, 12))
+        rewards, rates = 0.1 + costs.mean(axis=0) + 0.1 * rng.random(12), np.full(3, 0.45)  # what costs more earns more
+        program = lp.new_program(12, 3)
+        lp.solve_in_python(rewards, costs, rates, program, (0, 1, 2))
+        found = set(program.basis.tolist())
+        if max(found) < 12:
+            bases_of_arms += 1
+            program.last[:] = rng.permutation(program.basis)
+            wobbled = rewards + 1e-9 * rng.random(12)
+            assert lp.solve_in_python(wobbled, costs, rates, program, (0, 1, 2)) == 0
+            assert set(program.basis.tolist()) == found
+            assert_optimal(wobbled, costs, rates, program)
+            np.testing.assert_allclose(base_matrix(program, costs) @ program.inverse.T, np.eye(4), atol=CLOSE)
+    assert bases_of_arms > 10
+
+
 # Numbers of all sorts, but not so close together that a base is singular within the tolerances.
 units = st.integers(0, 1000).map(lambda n: n / 1000) | st.sampled_from([0.0, 0.25, 0.5, 1.0])
 signed = units | units.map(lambda number: -number)

@@ -8,10 +8,10 @@ arm K, the slack of resource d  K + 1 + d.
 The method is Dantzig's revised simplex with an explicit inverse. With a handful of resources the inverse is tiny, and
 the cost of a step is one look at the arms. Three things keep the steps few and safe:
 
-- Slacks and null are a base of feasible amounts, for rates >= 0 whatever the costs: no first phase, and no warm start
-  that may fail.
-- From one round to the next the means wobble and the base mostly stays. So the arms of the last base are priced first,
-  and all arms only when none of those is worth entering: usually once.
+- From one round to the next the means wobble and the base mostly stays. So the last base is where to begin, if it is
+  all of arms and still feasible. One inverse by elimination takes half the time of the steps that lead to it.
+- Else slacks and null are a base of feasible amounts, for rates >= 0 whatever the costs: no first phase. The arms of
+  the last base are then priced first, and all arms only when none of those is worth entering: usually once.
 - Every stop is feasible, and at a regular one no member would earn more than 1e-9 per unit: as the amounts of arms add
   up to 1 at most, the value is within about 1e-9 of the best.
 
@@ -33,6 +33,8 @@ Ints = npt.NDArray[np.int64]
 
 LEAST_PROFIT = 1e-9  # what a member must earn per unit to enter
 LEAST_PIVOT = 1e-9  # entries of a column below this count as zero in the ratio test
+SAFE_PIVOT = 0.1  # in an elimination: at this size no larger one is looked for, and
+SMALL_PIVOT = 1e-3  # at this size it is given up
 TIE = 1e-12  # ratios no further apart are equal, and amounts no larger are rounding
 CHUNK = 32  # arms that are priced together
 
@@ -206,6 +208,77 @@ def exchange(program: Program, row: int, member: int, profit: float, resources: 
 
 
 @kernel
+def find_pivot(program: Program, step: int, resources: tuple[int, ...]) -> bool:
+    """See to it that the entry on the diagonal can be divided by: arms may change places. Says whether it can."""
+    inverse, row, most = program.inverse, step, abs(program.inverse[step, step])
+    if most > SAFE_PIVOT:
+        return True
+    for r in range(step + 1, len(resources) + 1):
+        if abs(inverse[r, step]) > most:
+            row, most = r, abs(inverse[r, step])
+    if most <= SMALL_PIVOT:
+        return False
+    for d in range(len(resources) + 1):
+        inverse[step, d], inverse[row, d] = inverse[row, d], inverse[step, d]
+    program.basis[step], program.basis[row] = program.basis[row], program.basis[step]
+    return True
+
+
+@kernel
+def invert_base(costs: Floats, program: Program, resources: tuple[int, ...]) -> bool:
+    """The inverse of a base of arms, by the method of Gauss and Jordan in place; says whether it is safe to use.
+
+    One arm per row goes in, one resource per row comes out. Arms may change places in the base.
+    """
+    inverse = program.inverse
+    for r in range(len(resources) + 1):
+        for d in range(len(resources)):
+            inverse[r, d] = costs[d, program.basis[r]]
+        inverse[r, len(resources)] = 1.0
+    for step in range(len(resources) + 1):
+        if not find_pivot(program, step, resources):
+            return False
+        pivot = inverse[step, step]
+        inverse[step, step] = 1.0
+        for d in range(len(resources) + 1):
+            inverse[step, d] /= pivot
+        for r in range(len(resources) + 1):
+            if r != step:
+                factor = inverse[r, step]
+                inverse[r, step] = 0.0
+                for d in range(len(resources) + 1):
+                    inverse[r, d] -= factor * inverse[step, d]
+    return True
+
+
+@kernel
+def begin_with_last(
+    rewards: Floats, costs: Floats, rates: Floats, program: Program, resources: tuple[int, ...]
+) -> bool:
+    """Begin with the last base, if it has an arm in each row and is feasible for these means; says whether it did."""
+    arms, null_row = rewards.size, len(resources)
+    for r in range(len(resources) + 1):
+        if program.last[r] >= arms:
+            return False
+        program.basis[r] = program.last[r]
+    if not invert_base(costs, program, resources):
+        return False
+    feasible = True
+    for r in range(len(resources) + 1):
+        amount = program.inverse[null_row, r]
+        for d in range(len(resources)):
+            amount += rates[d] * program.inverse[d, r]
+        feasible = feasible and amount >= 0.0
+        program.amounts[r] = amount
+    for d in range(len(resources) + 1):
+        price = 0.0
+        for r in range(len(resources) + 1):
+            price += rewards[program.basis[r]] * program.inverse[d, r]
+        program.prices[d] = price
+    return feasible
+
+
+@kernel
 def solve_program(rewards: Floats, costs: Floats, rates: Floats, program: Program, resources: tuple[int, ...]) -> int:
     """Solve the program of the module's text: the solution stays in ``program``, the number of steps comes back.
 
@@ -213,7 +286,9 @@ def solve_program(rewards: Floats, costs: Floats, rates: Floats, program: Progra
     ``program.last`` and never writes it: what a choice may change is for the caller to say.
     """
     arms, limit = rewards.size, most_steps(len(resources) + 1)
-    listed = begin(rates, program, arms, resources)
+    listed = 0
+    if not begin_with_last(rewards, costs, rates, program, resources):
+        listed = begin(rates, program, arms, resources)
     for step in range(limit):
         member, profit = best_listed(rewards, costs, program, listed, resources)
         if member < 0:
