@@ -11,7 +11,7 @@ from types import TracebackType
 
 from paceline import checks
 from paceline.errors import InvalidPolicy, InvalidValue, PacelineError, UnknownName
-from paceline.kernels.state import GUARD
+from paceline.kernels.state import GUARD, SKIP
 from paceline.live import recovery, snapshot
 from paceline.live.arms import ACTIVE, PAUSED, RETIRED
 from paceline.live.change import Change
@@ -232,8 +232,9 @@ class Bandit(View):
                 return self._refusal(tag)
             arm_set = ledger.arm_set
             other = arm_set.name_at[tag] if ledger.tag_is_arm else None
+            likely = ledger.propensity(slot, reason, tag) if ledger.is_random else None
             return as_decision(
-                (ledger.rounds, arm_set.name_at[slot], ledger.situations[reason], other, None, None, None)
+                (ledger.rounds, arm_set.name_at[slot], ledger.situations[reason], other, None, None, None, likely)
             )
 
     def _now(self) -> float:
@@ -255,7 +256,9 @@ class Bandit(View):
         resource = config.resources[d]
         headroom = resource.currency.amount(int(arm_set.books.headroom[d]))
         name = None if ledger.is_unnamed else resource.name
-        return Decision(ledger.rounds, None, ledger.situations[GUARD], arm_set.name_at[slot], headroom, largest, name)
+        likely = ledger.propensity(SKIP, GUARD, slot) if ledger.is_random else None
+        refused = arm_set.name_at[slot]
+        return Decision(ledger.rounds, None, ledger.situations[GUARD], refused, headroom, largest, name, likely)
 
     def tell(self, id: int, reward: float | None = None, cost: Amount | None = None) -> None:
         """What a decision has brought: reward, costs, or some of it now and the rest later.

@@ -21,6 +21,7 @@ class Decision(NamedTuple):
     headroom: float | None = None  # of a refusal
     largest_cost: float | None = None  # of a refusal
     resource: str | None = None  # that a refusal was short of, where resources have names
+    propensity: float | None = None  # its probability, if the policy leaves decisions to chance in a known way
 
     @property
     def reason(self) -> str:

@@ -62,6 +62,7 @@ class Ledger:
         self.deadlines: list[tuple[float, int]] = []  # a heap; entries of settled decisions are passed over
         self.mistake: InvalidPolicy | None = None  # that the last refusal was for
         self.may_fail = not is_ours(config.policy)
+        self.is_random = config.policy.propensity(True, True, 1) is not None
         self.waiting: list[tuple[Any, ...]] = []  # rows of a log that was read but not taken in yet
 
     # Rounds.
@@ -95,6 +96,13 @@ class Ledger:
         with suppress(Exception):
             self.arm_set.calls.ask(self.arm_set.params, self.arm_set.playing)
         put_back(self.arm_set.playing, kept)
+
+    def propensity(self, slot: int, reason: int, tag: int) -> float | None:
+        """How likely the decision of this round was."""
+        arm_set, policy = self.arm_set, self.config.policy
+        affordable = int((arm_set.playing.limits <= arm_set.books.headroom).all(axis=1).sum())
+        is_wanted = reason != policy.by_chance or tag == slot
+        return policy.propensity(slot >= 0, is_wanted, affordable)
 
     def find_mistake(self) -> InvalidPolicy | None:
         """What the policy did that it must not do; such a choice comes as a refusal of the guard, and is forgiven."""

@@ -26,10 +26,11 @@ from paceline.policies.pacing import (
     room_beside,
 )
 from paceline.policies.policy import Policy, Setting
+from paceline.policies.randomised import propensity_of, randomise
 from paceline.policies.steering import commit_base, no_base, steer_base
 from paceline.policies.thompson import ThompsonPacer, draw_scores, learn_outcome
 
-EXPLORED, SAVING = len(REASONS), len(REASONS) + 1
+EXPLORED, SAVING, RANDOM = len(REASONS), len(REASONS) + 1, len(REASONS) + 2
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,6 +42,7 @@ class Params(NamedTuple):
     every_arm: bool
     lows: tuple[float, ...]  # the smallest cost in each resource: 0, or -1 where pulls may refill it
     rise: float
+    epsilon: float
 
 
 class Memory(NamedTuple):
@@ -217,8 +219,9 @@ def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Deci
 
 
 def choose(params: Params, state: State) -> Decision:
-    """An arm whose index is below its rival's experience, else the base of the centres, paced."""
-    return choose_for(params, state, state.resources)
+    """An arm whose index is below its rival's experience, else the base of the centres, paced; or any, by chance."""
+    wanted = choose_for(params, state, state.resources)
+    return randomise(state, params.epsilon, RANDOM, wanted) if params.epsilon > 0.0 else wanted
 
 
 @kernel
@@ -267,6 +270,9 @@ class IndexPacer(Policy):
     news does not make it ask for the same arm again and again. With several resources the base is drawn as
     `ThompsonPacer` draws it: an index at fixed prices was measured to lose twice as much there.
 
+    With ``epsilon`` above 0 a share of the rounds is left to chance, so that every arm has a known probability; a live
+    decision then has its ``propensity`` (randomised.py). Regret grows by that share of what an arm at random loses.
+
     The index is IMED's (Honda, Takemura 2015) at the prices of the base; see imed.py. ``rise`` shortens the tail and
     costs a little of the mean.
 
@@ -274,24 +280,37 @@ class IndexPacer(Policy):
     docs/policies.md.
 
     >>> IndexPacer()
-    IndexPacer(rise=1.0)
+    IndexPacer(rise=1.0, epsilon=0.0)
     """
 
     rise: float = 1.0
+    epsilon: float = 0.0
 
     name = "index"
     allocates, tag_is_arm = False, True
-    reasons = (*REASONS, "explored: too little speaks against the arm", "saving up for an arm to explore")
+    reasons = (
+        *REASONS,
+        "explored: too little speaks against the arm",
+        "saving up for an arm to explore",
+        "left to chance",
+    )
+    by_chance = RANDOM
     choose = staticmethod(choose)
     commit = staticmethod(commit_base)
     learn = staticmethod(learn)
 
     def __post_init__(self) -> None:
         checks.real("rise of index", self.rise, 0)
+        checks.real("epsilon of index", self.epsilon, 0, 1)
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
         drawn = ThompsonPacer()
-        return Params(drawn.prior, drawn.every_arm, setting.lows, float(self.rise))
+        return Params(drawn.prior, drawn.every_arm, setting.lows, float(self.rise), float(self.epsilon))
+
+    def propensity(self, is_pull: bool, is_wanted: bool, affordable: int) -> float | None:
+        if self.epsilon == 0.0:
+            return None
+        return propensity_of(self.epsilon, is_pull, is_wanted, affordable)
 
     def new_memory(self, arms: int, resources: int) -> Memory:
         beliefs = new_beliefs(arms)

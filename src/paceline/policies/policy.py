@@ -84,6 +84,7 @@ class Policy:
     ``tag_is_arm``  whether a tag is the number of an arm (or K, or SKIP): then it is shown by name, and follows the arm
                     when others come and go.
     ``told_truth``  whether it is told the true problem: for an oracle, which no bandit can be.
+    ``by_chance``   the number of the reason that stands for a decision left to chance, if it has one (`propensity`).
     ``allocates``   whether its functions make new arrays, or call functions of NumPy that do. Without, a round is about
                     a third faster.
     """
@@ -94,10 +95,19 @@ class Policy:
     resources: ClassVar[int | None] = None
     tag_is_arm: ClassVar[bool] = False
     told_truth: ClassVar[bool] = False
+    by_chance: ClassVar[int | None] = None
     allocates: ClassVar[bool] = True
     choose: ClassVar[Callable[..., Decision]]
     learn: ClassVar[Callable[..., None]]
     commit: ClassVar[Callable[..., None]]
+
+    def propensity(self, is_pull: bool, is_wanted: bool, affordable: int) -> float | None:
+        """The probability of a decision, where the policy leaves some of them to chance in a known way; else None.
+
+        ``is_pull`` says whether an arm is pulled, ``is_wanted`` whether the policy wanted just that before chance had
+        its say (its tag then is the arm), ``affordable`` how many arms could have been paid for.
+        """
+        return None
 
     def __new__(cls, /, **parameters: object) -> "Policy":
         check_declared(cls)
