@@ -83,7 +83,7 @@ def test_another_parameter_is_compared_in_pairs(run, capsys):
     first, second = run(), run(policy=OTHER_A)
     code, out = said(capsys, first, second)
     assert code == 1
-    assert "OnePhase(a=3.0, horizon=None)  OnePhase(a=0.5, horizon=None)" in out
+    assert "OnePhase(a=3.0, horizon=None, time_row=True)  OnePhase(a=0.5, horizon=None, time_row=True)" in out
     assert "The numbers differ in 3 of 6 runs that both have." in out
     assert "paired by trial." in out
     found = compare_studies(read_study(first), read_study(second))
