@@ -225,6 +225,15 @@ def test_outlook_is_the_expected_headroom_less_its_peak():
     assert state.outlook[0] == pytest.approx(4.0 + 0.8 - kept * back - doubt)
 
 
+def test_outlook_keeps_back_no_more_than_a_quarter_of_a_cap():
+    storage = make_policy("uniform").new_storage(Setting(1, (0.5,), caps=(8.0,)), 0, 0)
+    books, state = books_in(storage), state_in(storage)
+    books.reserved[0], books.unpaid[0, 0], state.headroom[0], state.clock.t = 5 << 32, 5.0, 3.0, 10
+    state.arms.pulls[0], state.arms.cost_mean[0, 0] = 4, 0.1  # E = 4.5 is its own peak
+    plain_throughout(look_ahead)(books, state)
+    assert state.outlook[0] == pytest.approx(3.0 + 4.5 - 8.0 / 4)
+
+
 def test_peak_is_gone_some_time_after_the_last_late_cost():
     policy = make_policy("uniform")
     storage = policy.new_storage(Setting(1, (0.5,)), 0, 0)

@@ -13,8 +13,8 @@ for the guard, also when E is at its peak P. So policies pace on
 
 and the guard goes on with h. P fades with a time constant of half the rounds so far, so that the rounds that an extreme
 E costs get rarer like 1 / t and their number does not grow with the rounds played; but of no less than several delays
-(the pulls on their way are about the delay in rounds, by Little's law). With nothing on its way the outlook is the
-headroom, to the bit.
+(the pulls on their way are about the delay in rounds, by Little's law). Where a stock has a cap no more than a quarter of
+it is kept back: more would run over. With nothing on its way the outlook is the headroom, to the bit.
 """
 
 import math
@@ -27,6 +27,7 @@ from paceline.kernels.state import Floats, State
 DELAYS = 8.0  # and
 SHARE = 0.5  # of the rounds so far: how long a peak is remembered
 NOTHING = 0.5  # pulls on their way: what has faded below is gone
+MOST_OF_CAP = 0.25
 
 
 @kernel
@@ -35,11 +36,11 @@ def look_ahead(books: Books, state: State) -> None:
     for d in range(len(state.resources)):
         state.outlook[d] = state.headroom[d]
         if books.reserved[d] > 0 or books.depth[d] > 0.0:
-            state.outlook[d] += expected_back(books, state.arms, state.largest, d, state.clock.t)
+            state.outlook[d] += expected_back(books, state.arms, state.largest, d, state.cap[d], state.clock.t)
 
 
 @kernel
-def expected_back(books: Books, arms: Estimates, largest: Floats, d: int, t: int) -> float:
+def expected_back(books: Books, arms: Estimates, largest: Floats, d: int, cap: float, t: int) -> float:
     """What is added to the headroom of a resource:  E - P - sqrt(2 V log t).  An arm of which nothing is known may cost
     its largest cost.
     """
@@ -57,4 +58,4 @@ def expected_back(books: Books, arms: Estimates, largest: Floats, d: int, t: int
     books.peak[d] = max(back, kept * books.peak[d])
     if books.depth[d] < NOTHING:
         books.depth[d] = books.peak[d] = 0.0
-    return float(back - books.peak[d] - math.sqrt(2.0 * spread * math.log(t + 1.0)))
+    return float(back - min(books.peak[d] + math.sqrt(2.0 * spread * math.log(t + 1.0)), MOST_OF_CAP * cap))
