@@ -13,8 +13,8 @@ for the guard, also when E is at its peak P. So policies pace on
 
 and the guard goes on with h. P fades with a time constant of half the rounds so far, so that the rounds that an extreme
 E costs get rarer like 1 / t and their number does not grow with the rounds played; but of no less than several delays
-(the pulls on their way are about the delay in rounds, by Little's law). Where a stock has a cap no more than a quarter of
-it is kept back: more would run over. With nothing on its way the outlook is the headroom, to the bit.
+(the pulls on their way are about the delay in rounds, by Little's law). Where a stock has a cap, no more than a quarter
+of it is kept back: more would run over. With nothing on its way the outlook is the headroom, to the bit.
 """
 
 import math
