@@ -16,13 +16,30 @@ from typing import Any
 
 import pytest
 
-from paceline import Bandit, Conflict, InvalidValue, OnePhase, PacelineError, PrimalDual, UCBSimplex, UnknownName
+from paceline import (
+    Bandit,
+    Conflict,
+    InvalidValue,
+    OnePhase,
+    PacelineError,
+    PrimalDual,
+    SkipFirst,
+    ThompsonLP,
+    UCBSimplex,
+    UnknownName,
+)
 from paceline.live import snapshot
 from paceline.policies import POLICIES as EVERY_POLICY
 from paceline.policies import make_policy
 
 # Every policy that can run live, with the parameters that it needs for it.
-NEEDED = {"one-phase": OnePhase(horizon=200), "primal-dual": PrimalDual(horizon=300), "ucb-simplex": UCBSimplex(lam=1)}
+NEEDED = {
+    "one-phase": OnePhase(horizon=200),
+    "primal-dual": PrimalDual(horizon=300),
+    "skip-first": SkipFirst(horizon=200),
+    "thompson-lp": ThompsonLP(horizon=200),
+    "ucb-simplex": UCBSimplex(lam=1),
+}
 POLICIES = {name: NEEDED.get(name, name) for name, policy in EVERY_POLICY.items() if not policy.told_truth}
 
 # Those of them that can do with several resources.

@@ -14,7 +14,7 @@ from lanes import in_lanes
 import paceline as pl
 from paceline.kernels.budget import UNITS, line_units
 from paceline.kernels.jit import plain
-from paceline.kernels.state import GUARD, SKIP
+from paceline.kernels.state import GUARD
 from paceline.policies import POLICIES, make_policy
 from paceline.problems.distributions import Bernoulli, Constant, Scaled
 from paceline.problems.problem import Problem
@@ -32,7 +32,7 @@ def test_policies_for_several_resources_are_found():
 def check_refusal(model, decision):
     """A refusal had a reason: some resource was short of what the arm may cost; or no arm could be paid for."""
     least = [min(map(Fraction, side)) for side in model.problem.most]
-    wanted = least if decision.tag == SKIP else model.most(decision.tag)
+    wanted = model.most(decision.tag) if 0 <= decision.tag < model.problem.arms else least
     short = [stock.free < most + model.rounding for stock, most in zip(model.stocks, wanted, strict=True)]
     assert any(short), f"refused without need in round {model.t}"
 

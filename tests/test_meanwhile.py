@@ -50,7 +50,8 @@ def session(name, setting, calls, seed, outcome):
         setting = {**setting, "max_cost": {arm: setting["max_cost"][arm] for arm in arms}}
     bandit = pl.Bandit(arms, policy=name, seed=seed, **{"rounds": 2000, **setting})
     ledger = bandit._ledger
-    ledger.calls = calls(ledger.config.policy, len(ledger.config.resources))
+    usual = calls(ledger.config.policy, len(ledger.config.resources))
+    ledger.arm_set.calls = ledger.arm_set.usual_calls = usual
     largest = {"d": 0.5, **setting.get("max_cost", {})}
     names = list(setting["budget"]) if isinstance(setting["budget"], dict) else None
 
@@ -132,7 +133,7 @@ def cold(monkeypatch):
 
 
 def calls_of(bandit):
-    return bandit._ledger.calls
+    return bandit._ledger.arm_set.calls
 
 
 def test_the_machine_code_takes_over_when_it_is_there(cold, monkeypatch):
@@ -140,7 +141,7 @@ def test_the_machine_code_takes_over_when_it_is_there(cold, monkeypatch):
     monkeypatch.setattr(meanwhile, "WORTH_COMPILING", 0.0)
     bandits = [pl.Bandit(["a", "b"], 0.7, "uniform", seed=3) for _ in range(2)]
     steady = pl.Bandit(["a", "b"], 0.7, "uniform", seed=3)
-    steady._ledger.calls = calls_for(steady._ledger.config.policy, 1)
+    steady._ledger.arm_set.calls = calls_for(steady._ledger.config.policy, 1)
 
     def play_on():
         decisions = [bandit.ask() for bandit in (*bandits, steady)]
@@ -187,7 +188,7 @@ from paceline import meanwhile
 from paceline.engine import bound_calls
 
 bandit = pl.Bandit(["a", "b"], 0.7, "uniform", seed=3)
-calls = bandit._ledger.calls
+calls = bandit._ledger.arm_set.calls
 print(bandit.ask().arm, len(list(Path(sys.argv[1]).rglob("*.nbc"))))
 meanwhile.WORTH_COMPILING = 0.0
 bandit.ask()

@@ -256,17 +256,25 @@ def test_the_line_holds_in_every_replay(name, costs):
 
 # What the first edition did, kept to compare bit by bit.
 
-FIRST = ["thompson", "optimistic", "suak", "one-phase", "primal-dual", "ucb-simplex", "uniform"]
+FIRST = [
+    "thompson",
+    "optimistic",
+    {"suak": pl.SUAK(order="first")},
+    "one-phase",
+    "primal-dual",
+    "ucb-simplex",
+    "uniform",
+]
 KEPT = {
-    "random": "e76a6b700926305e",
-    "propensities": "e040ceb39cb588c8",
-    "full": "23d07797156ff267",
+    "random": "241bef85f21d7fee",
+    "propensities": "9940b66e3706f55c",
+    "full": "8f7339cb5b821fd1",
 }
 
 
 def digest_of(found) -> str:
-    """A digest of all totals of all replays."""
-    fields = ("earned", "spent", "skips", "idle", "pulls", "min_headroom")
+    """A digest of all totals of all replays but the skips, which are counted otherwise since."""
+    fields = ("earned", "spent", "idle", "pulls", "min_headroom")
     totals = [getattr(part, name) for one in found.values() for part in (one.ordered, one.resampled) for name in fields]
     return hashlib.sha256(json.dumps([array.tolist() for array in totals]).encode()).hexdigest()[:16]
 

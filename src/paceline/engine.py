@@ -89,6 +89,8 @@ def decide(params: Any, books: Books, state: State) -> Decision:
     Where nothing can be paid for, the policy is asked all the same: if it wants the null arm, nothing is refused to it.
     """
     payable = enter(books, state)
+    if books.pulls.size == 0:  # live, when no arm is in play
+        return Decision(SKIP, GUARD, SKIP)
     chosen = choose(params, state)
     arm, reason = chosen.arm, chosen.reason
     if not payable:

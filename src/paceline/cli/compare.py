@@ -18,8 +18,11 @@ POLICIES = (
     "optimistic",
     "epsilon-greedy",
     "greedy",
+    "thompson-lp",
     "suak",
     "one-phase",
+    "skip-first",
+    "primal-dual",
     "ucb-simplex",
     "uniform",
 )
