@@ -18,11 +18,8 @@ POLICIES = (
     "optimistic",
     "epsilon-greedy",
     "greedy",
-    "thompson-lp",
     "suak",
     "one-phase",
-    "skip-first",
-    "primal-dual",
     "ucb-simplex",
     "uniform",
 )
