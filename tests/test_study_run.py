@@ -103,7 +103,7 @@ def test_workers_that_always_die_are_given_up(tmp_path, monkeypatch):
         made.append(workers)
         return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), partial(os._exit, 1))
 
-    monkeypatch.setattr(executors, "process_pool", doomed)
+    monkeypatch.setattr(executors, "Processes", doomed)
     with pytest.raises(pl.PacelineError, match="died 3 times in a row; giving up"):
         pl.run_experiment(experiment(SMALL), tmp_path, "processes")
     assert len(made) == study_run.MOST_BREAKS
@@ -252,6 +252,44 @@ def test_interrupt_from_the_keyboard_is_one_line(options, file):
     assert code == 130
     assert "Traceback" not in messages
     assert [line for line in messages.splitlines()[3:] if line and "%|" not in line] == ["paceline: interrupted"]
+
+
+ENDLESS = """
+import time
+from pathlib import Path
+import paceline as pl
+
+class Endless(pl.PythonPolicy):
+    def choose(self, state):
+        if state.clock.t > 1:  # the first round is played before the work
+            Path("began").touch()
+            time.sleep(3600)
+        return 0
+"""
+
+
+def test_interrupt_does_not_wait_for_the_tasks_of_processes(tmp_path):
+    """What a process of ours is at may have long to go."""
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    (tmp_path / "long.toml").write_text(
+        'rounds = 9\ntrials = 9\npolicies = ["endless.py:Endless"]\n[[problem]]\nrewards = [0.5, 0.6]\n'
+        "costs = [0.5, 0.6]\nbudget = 1.0\n"
+    )
+    command = [sys.executable, "-c", INTERRUPTIBLE, str(SCRIPT), "run", "long.toml", "--processes"]
+    options = {"stderr": subprocess.PIPE, "text": True, "env": ENVIRONMENT, "cwd": tmp_path, "start_new_session": True}
+    with subprocess.Popen(command, **options) as process:
+        try:
+            while not (tmp_path / "began").exists():
+                assert process.poll() is None, process.stderr.read()
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            _, messages = process.communicate(timeout=60)
+        finally:
+            if left(process.pid):
+                os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 130
+    assert messages.splitlines()[-1] == "paceline: interrupted"
+    assert "Traceback" not in messages
 
 
 @pytest.mark.parametrize(

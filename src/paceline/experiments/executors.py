@@ -46,7 +46,7 @@ def engine_for(wanted: "str | Executor | None", trials: Sequence[Trial], workers
         if wanted is None or wanted == "threads":
             yield Engine("threads", lambda: ThreadPoolExecutor(count), count, inbox, ours=True, shares_memory=True)
         elif wanted == "processes":
-            yield Engine("processes", lambda: process_pool(count, trials), count, inbox, ours=True)
+            yield Engine("processes", lambda: Processes(count, trials), count, inbox, ours=True)
         elif isinstance(wanted, Executor):
             workers_known = getattr(wanted, "_max_workers", None)
             yield Engine(type(wanted).__name__, lambda: wanted, workers_known or count, inbox)
@@ -56,9 +56,17 @@ def engine_for(wanted: "str | Executor | None", trials: Sequence[Trial], workers
             )
 
 
-def process_pool(workers: int, trials: Sequence[Trial]) -> ProcessPoolExecutor:
-    """Fresh processes that load every policy before their first task."""
-    return ProcessPoolExecutor(workers, get_context("spawn"), begin_process, (trials,))
+class Processes(ProcessPoolExecutor):
+    """Fresh processes that load every policy before their first task, and can be told to drop what they do."""
+
+    def __init__(self, workers: int, trials: Sequence[Trial]) -> None:
+        context = get_context("spawn")
+        self.given_up = context.Event()
+        super().__init__(workers, context, begin_process, (trials, self.given_up))
+
+    def give_up(self) -> None:
+        """End the processes in the middle of their tasks: a task may have long to go, and a pool waits for it."""
+        self.given_up.set()
 
 
 def check_answers(address: str) -> None:

@@ -11,7 +11,7 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from paceline.errors import InvalidValue, PacelineError
-from paceline.experiments.executors import Engine, dask_executor, engine_for
+from paceline.experiments.executors import Engine, Processes, dask_executor, engine_for
 from paceline.experiments.experiment import Experiment, Task
 from paceline.experiments.folder import RunFolder, open_folder
 from paceline.experiments.tasks import run_task
@@ -155,7 +155,10 @@ class Hands:
         return tasks
 
     def stop(self) -> None:
-        """Give up: cancel what has not begun, tell threads to stop."""
+        """Give up: cancel what has not begun, tell threads and processes of our own to stop."""
+        if isinstance(self.pool, Processes):
+            self.pool.give_up()  # nothing to cancel: a pool whose processes end fails the rest itself
+            return
         self.stopped.set()
         for future in self.flying:
             future.cancel()

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from multiprocessing import parent_process
+from multiprocessing.synchronize import Event
 from threading import Thread
 
 from paceline.experiments.experiment import Task
@@ -21,9 +22,10 @@ def compile_all(trials: Sequence[Trial]) -> None:
         compile_first(trial)
 
 
-def begin_process(trials: Sequence[Trial]) -> None:
+def begin_process(trials: Sequence[Trial], given_up: Event) -> None:
     """What a process of our own does first."""
     Thread(target=end_with_parent, daemon=True).start()
+    Thread(target=end_when_given_up, args=(given_up,), daemon=True).start()
     compile_all(trials)
 
 
@@ -33,3 +35,9 @@ def end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def end_when_given_up(given_up: Event) -> None:
+    """Nobody waits for the task at hand any more."""
+    given_up.wait()
+    os._exit(1)
