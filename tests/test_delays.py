@@ -176,6 +176,8 @@ BAD = {
     "no batch": ({"batch": 0}, "batch of the delay must be a whole number of at least 1, got 0"),
     "in a list": ([1, -3], "each delay must be a whole number of at least 0, got -3"),
     "too long": (10**9, "delay must be 10000000 rounds at most, got one of 1000000000"),
+    "no end of it": ({"geometric": 1e17}, "mean of the delay must be in [0, 1e+07], got 1e+17"),
+    "an array of a fraction": (np.array(2.5), "delay must be a whole number of at least 0, got 2.5"),
     "too long by chance": ({"geometric": 1e6}, "delay must be 10000000 rounds at most, got one of"),
 }
 

@@ -133,9 +133,11 @@ def read_delay(thing: str, given: object) -> Delay:
             return checked(thing, Delay((), batch=batch) if batch > 1 else Delay())
         if set(given) != {"geometric"}:
             raise InvalidValue(f"{thing} must be {FORMS}, got {dict(given)!r}")
-        mean = checks.real(f"mean of the {thing}", given["geometric"], 0)
+        mean = checks.real(f"mean of the {thing}", given["geometric"], 0, LONGEST)
         return checked(thing, Delay((), mean) if mean > 0.0 else Delay())
-    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes):
+    if isinstance(given, np.ndarray):
+        given = given.tolist()  # of an array without an axis a number
+    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
         if len(given) == 0:
             raise InvalidValue(f"{thing} must be {FORMS}, got an empty list")
         return checked(thing, Delay(tuple(checks.whole(f"each {thing}", one, 0) for one in given)))
