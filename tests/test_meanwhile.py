@@ -1,6 +1,8 @@
 """Live decisions in plain Python, until machine code is there: the same bits, and no waiting."""
 
+import os
 import random
+import sys
 from functools import partial
 from itertools import cycle
 from threading import Event
@@ -10,6 +12,7 @@ import play
 import pytest
 
 import paceline as pl
+from paceline import compile as ahead
 from paceline import meanwhile
 from paceline.game import calls_for
 from paceline.kernels import inner
@@ -172,6 +175,55 @@ def test_a_short_program_compiles_nothing(cold):
     assert calls_of(bandit).helper is None
 
 
+def test_a_copy_of_the_process_has_a_helper_of_its_own(cold, monkeypatch):
+    """No thread is in the copy that a fork makes; that is no sign that the code is there."""
+    ready, jobs = cold
+    monkeypatch.setattr(meanwhile, "WORTH_COMPILING", 0.0)
+    bandit = pl.Bandit(["a", "b"], 0.7, "uniform")
+    bandit.ask()
+    bandit.ask()
+    ready.set()
+    calls_of(bandit).helper.join()
+    ready.clear()
+    copy = os.getpid() + 1
+    monkeypatch.setattr(os, "getpid", lambda: copy)
+    bandit.ask()
+    bandit.ask()
+    assert calls_of(bandit).helper.is_alive()
+    assert len(jobs) == 2
+
+
+def no_room(*_, **__):
+    raise RuntimeError("can't start new thread")
+
+
+def no_cache(*_, **__):
+    raise NotADirectoryError("the cache is gone")
+
+
+@pytest.mark.parametrize(("thing", "fails"), [("Thread.start", no_room), ("calls_for", no_cache)])
+def test_a_machine_on_which_nothing_works_does_not_stop_a_bandit(thing, fails, cold, monkeypatch):
+    ready, _ = cold
+    ready.set()
+    steady = pl.Bandit(["a", "b"], 0.7, "uniform", seed=3)
+    expected = [steady.ask() for _ in range(20)]
+    monkeypatch.setattr(meanwhile, "WORTH_COMPILING", 0.0)
+    monkeypatch.setattr(f"paceline.meanwhile.{thing}", fails)
+    bandit = pl.Bandit(["a", "b"], 0.7, "uniform", seed=3)
+    found = []
+    for _ in range(20):
+        found.append(bandit.ask())
+        if calls_of(bandit).helper is not None and thing == "calls_for":
+            calls_of(bandit).helper.join()
+    assert found == expected
+
+
+def test_an_interpreter_that_does_not_know_where_it_is_has_no_helpers(monkeypatch):
+    monkeypatch.setattr(sys, "executable", None)
+    meanwhile.compile_elsewhere(b"")
+    assert ahead.started(0) is None
+
+
 def test_a_policy_from_elsewhere_is_compiled_first(cold):
     class Mine(pl.Uniform):
         name = "mine"
@@ -184,6 +236,7 @@ COLD_START = """
 import sys
 from pathlib import Path
 import paceline as pl
+from paceline import compile as ahead
 from paceline import meanwhile
 from paceline.engine import bound_calls
 

@@ -231,7 +231,7 @@ def started(_: int) -> "subprocess.Popen[bytes] | None":
     pipe = subprocess.PIPE
     try:
         return subprocess.Popen(python_like_this(HELPER), stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError):  # the last for an interpreter that does not know where it is
         return None
 
 

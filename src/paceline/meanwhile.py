@@ -11,6 +11,8 @@ ends before it, so that the next start finds its work.
 """
 
 import base64
+import math
+import os
 import pickle
 import subprocess
 import sys
@@ -33,7 +35,7 @@ WORTH_COMPILING = 0.1  # seconds of calls in plain Python after which many more 
 HELPER = "from paceline.meanwhile import compile_given; compile_given()"
 
 _one_helper = Lock()
-_helpers: dict[tuple[type[Policy], int], Thread] = {}
+_helpers: dict[tuple[int, type[Policy], int], Thread] = {}  # by process, for a copy of it has none, and kind
 
 
 class LiveCalls:
@@ -43,6 +45,7 @@ class LiveCalls:
         self.policy, self.resources = policy, resources
         self.seconds = 0.0
         self.helper: Thread | None = None
+        self.process = 0  # in which the helper is
         self.plain = calls_in_python(type(policy))
         self.ask: Callable[..., Decision] = self.ask_meanwhile
         self.tell: Callable[..., None] = self.tell_meanwhile
@@ -67,13 +70,19 @@ class LiveCalls:
 
     def is_compiled(self) -> bool:
         """Whether the machine code is there, and in place. Has it made when that is worth the time."""
-        if self.helper is None:
+        if self.helper is None or self.process != os.getpid():  # of a copy of the process the helper is not
             if self.seconds > WORTH_COMPILING:
-                self.helper = helper_for(self.policy, self.resources)
+                self.process, self.helper = os.getpid(), helper_for(self.policy, self.resources)
             return False
         if self.helper.is_alive():
             return False
-        self.ask, self.tell = calls_for(self.policy, self.resources)  # what the helper did not get done is done here
+        try:
+            self.ask, self.tell = calls_for(
+                self.policy, self.resources
+            )  # and does what the helper did not get done
+        except OSError:  # no cache any more, and no room for one: that is no reason to fail in the middle of a decision
+            self.helper, self.seconds = None, -math.inf
+            return False
         return True
 
 
@@ -100,19 +109,20 @@ def helper_for(policy: Policy, resources: int) -> Thread:
 
     It is a thread that does not keep the program from ending.
     """
-    kind = type(policy), resources
+    kind = os.getpid(), type(policy), resources
     with _one_helper:
         if kind not in _helpers:
             job = base64.b64encode(pickle.dumps((policy, resources)))
             _helpers[kind] = Thread(target=compile_elsewhere, args=(job,), daemon=True)
-            _helpers[kind].start()
+            with suppress(RuntimeError):  # there may be no room for a thread
+                _helpers[kind].start()
         return _helpers[kind]
 
 
 def compile_elsewhere(job: bytes) -> None:
     """Have another process fill the cache, and wait for it; it cannot where no interpreter is found."""
     away = subprocess.DEVNULL
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, TypeError):  # the last for an interpreter that does not know where it is
         # A session of its own: an interrupt at the keyboard is not meant for it.
         subprocess.run(
             python_like_this(HELPER), input=job, stdout=away, stderr=away, start_new_session=True, check=False
