@@ -167,3 +167,15 @@ def test_horizons_that_are_none_are_refused(text, message, tmp_path):
     assert done.returncode == 2
     assert message in done.stderr
     assert not (tmp_path / "none").exists()
+
+
+def test_horizons_beyond_the_rounds_are_refused(tmp_path):
+    done = call("beta", "--horizons", "100,500", "--rounds", "200", "--out", str(tmp_path / "none"))
+    assert done.stderr == "paceline: error: horizons must not be beyond the rounds of a trial, 200, got 500\n"
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("given", ["50", 50, None, ["x"], [1], [2.5]])
+def test_horizons_in_python_are_whole_numbers(given):
+    with pytest.raises(pl.PacelineError, match="horizon"):
+        pl.compare("beta", "uniform", problems=1, rounds=100, trials=1, horizons=given)

@@ -139,20 +139,23 @@ def horizons_of(text: str | None) -> list[int]:
     >>> horizons_of("2000, 500"), horizons_of(None)
     ([500, 2000], [])
     """
-    from paceline import checks
     from paceline.errors import InvalidValue
+    from paceline.experiments.arena import check_horizons
 
     try:
         found = [int(part) for part in text.split(",")] if text is not None else []
     except ValueError:
         raise InvalidValue(f"horizons must be whole numbers, as in 500,2000, got {text!r}") from None
-    return sorted({checks.whole("each horizon", one, 2, checks.MOST_ROUNDS) for one in found})
+    return check_horizons(found)
 
 
 def rounds_of(kind: str, rounds: int | None, horizons: list[int]) -> int:
     """How long to play a kind: as long as was asked for, or up to the last horizon that it is for."""
+    from paceline.errors import InvalidValue
     from paceline.experiments.arena import rounds_to_play
 
+    if rounds is not None and horizons and horizons[-1] > rounds:
+        raise InvalidValue(f"horizons must not be beyond the rounds of a trial, {rounds}, got {horizons[-1]}")
     if rounds is None and horizons:
         return rounds_to_play(kind, None, horizons[-1])
     return rounds_to_play(kind, rounds, ROUNDS)

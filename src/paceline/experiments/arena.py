@@ -3,7 +3,7 @@
 import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
@@ -216,14 +216,14 @@ def compare(
     rounds = rounds_to_play(kind_or_problems, rounds, ROUNDS)
     check_scale(problems, rounds, trials, seed)
     check_executor(executor)
-    delays = read_delays(delay)
+    delays, wanted = read_delays(delay), check_horizons(horizons)
     title, problems_to_play = field(kind_or_problems, problems, seed, shortfall, resources)
     for problem in problems_to_play:
         for policy in chosen.values():
             policy.check_resources(len(problem.resources))
     first = max(min(FIRST_CHECKPOINT, rounds // 10), 2)
     spread = [round(at) for at in np.geomspace(first, rounds, CHECKPOINTS).tolist()]
-    points = checkpoint_rounds(rounds, [*spread, *(at for at in horizons if at <= rounds)])
+    points = checkpoint_rounds(rounds, [*spread, *(at for at in wanted if at <= rounds)])
     with progress_bar(rounds * trials * len(chosen) * len(problems_to_play), progress) as bar:
         results = [
             play_trials(problem, chosen, points, seed, streams, executor, bar, delays=delays)
@@ -239,6 +239,13 @@ def rounds_to_play(kind: object, rounds: int | None, otherwise: int) -> int:
     if rounds is None:
         return min(otherwise, most)
     return checks.whole(f"rounds of kind {kind!r}", rounds, 2, most) if most < checks.MOST_ROUNDS else rounds
+
+
+def check_horizons(given: object) -> list[int]:
+    """The rounds at which totals are wanted, in their order."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InvalidValue(f"horizons must be a list of numbers of rounds, got {given!r}")
+    return sorted({checks.whole("each horizon", one, 2, checks.MOST_ROUNDS) for one in given})
 
 
 def check_scale(problems: int, rounds: int, trials: int, seed: int) -> None:
