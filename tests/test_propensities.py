@@ -56,6 +56,13 @@ def test_propensities_of_a_round_are_epsilon_over_the_affordable_arms():
     assert seen == {(False, 0.75), (True, 0.75), (True, 0.25)}
 
 
+def test_round_without_arms_in_play_is_certain():
+    bandit = pl.Bandit(["a", "b"], 1.0, pl.IndexPacer(epsilon=0.5))
+    bandit.pause("a")
+    bandit.pause("b")
+    assert bandit.ask().propensity == 1.0
+
+
 def test_decision_that_is_certain_has_the_probability_one():
     bandit = pl.Bandit(["a"], 0.1, pl.IndexPacer(epsilon=0.5), max_cost={"a": 1.0})
     decision = bandit.ask()  # nothing can be paid for

@@ -250,13 +250,13 @@ class Bandit(View):
         arm_set, config = ledger.arm_set, ledger.config
         if ledger.mistake is not None:
             raise ledger.mistake
+        likely = ledger.propensity(SKIP, GUARD, slot) if ledger.is_random else None
         if not arm_set.slots:
-            return Decision(ledger.rounds, None, NO_ARM_ACTIVE)
+            return Decision(ledger.rounds, None, NO_ARM_ACTIVE, propensity=likely)
         d, largest = arm_set.find_shortage(slot)
         resource = config.resources[d]
         headroom = resource.currency.amount(int(arm_set.books.headroom[d]))
         name = None if ledger.is_unnamed else resource.name
-        likely = ledger.propensity(SKIP, GUARD, slot) if ledger.is_random else None
         refused = arm_set.name_at[slot]
         return Decision(ledger.rounds, None, ledger.situations[GUARD], refused, headroom, largest, name, likely)
 
