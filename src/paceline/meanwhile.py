@@ -77,9 +77,7 @@ class LiveCalls:
         if self.helper.is_alive():
             return False
         try:
-            self.ask, self.tell = calls_for(
-                self.policy, self.resources
-            )  # and does what the helper did not get done
+            self.ask, self.tell = calls_for(self.policy, self.resources)  # and does what the helper did not get done
         except OSError:  # no cache any more, and no room for one: that is no reason to fail in the middle of a decision
             self.helper, self.seconds = None, -math.inf
             return False
