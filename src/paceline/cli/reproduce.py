@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 SUMMARY = "run the paper's two experiments and check its claims"
@@ -49,11 +50,11 @@ def run(options: argparse.Namespace) -> None:
     reproduce.check_scale(options.rounds, options.trials, options.seed)
     formats = reproduce.check_formats(name.strip() for name in options.formats.split(","))
     options.out.mkdir(parents=True, exist_ok=True)
-    compile_ahead(list(reproduce.POLICIES.values()), ["simulation"], on_screen)
+    prepare = partial(compile_ahead, uses=["simulation"], say=on_screen)
     done = []
     for figure in (options.figure,) if options.figure else (1, 2):
         print(f"Figure {figure}: {reproduce.EXPERIMENTS[figure].title}", file=sys.stderr)
-        result = reproduce.reproduce(figure, options.rounds, options.trials, options.seed, progress=True)
+        result = reproduce.reproduce(figure, options.rounds, options.trials, options.seed, True, prepare)
         result.results.save(options.out / f"figure{figure}.npz")
         reproduce.draw(result, options.out, formats)
         done.append(result)
