@@ -9,6 +9,8 @@ from threading import Thread
 
 import pytest
 
+import paceline as pl
+from paceline.compile import Job, Loop
 from paceline.interrupts import interrupts_held
 
 
@@ -118,6 +120,20 @@ def test_other_threads_have_no_say():
     thread.start()
     thread.join()
     assert handlers == [signal.default_int_handler]
+
+
+def test_interrupt_inside_the_compiler_comes_after_the_loop_at_hand(monkeypatch):
+    done = []
+
+    def compile_one(*_):
+        strike()  # numba calls back from machine code, where Python can only print an exception
+        done.append("a loop")
+
+    monkeypatch.setattr("paceline.compile.compile_now", compile_one)
+    monkeypatch.setattr(Job, "missing", lambda _: [Loop(None, ())] * 3)
+    with pytest.raises(KeyboardInterrupt):
+        Job(pl.Uniform(), ("simulation",)).do()
+    assert done == ["a loop"]
 
 
 STORM = """

@@ -19,6 +19,7 @@ from typing import IO, Any, NamedTuple, cast
 import numpy as np
 
 from paceline.engine import Log, bound_calls, compiled_replayer, simulator_for
+from paceline.interrupts import interrupts_held
 from paceline.kernels.jit import compile_now, folder_of, is_kept
 from paceline.kernels.stale import remove_stale
 from paceline.machine import cores, python_like_this
@@ -115,9 +116,10 @@ class Job(NamedTuple):
         return [loop for loop in self.loops() if not is_kept(loop.function, *loop.arguments)]
 
     def do(self) -> None:
-        """Compile what is missing."""
+        """Compile what is missing. Ctrl-C waits for the loop at hand: inside the compiler it may get lost."""
         for loop in self.missing():
-            compile_now(loop.function, *loop.arguments)
+            with interrupts_held():
+                compile_now(loop.function, *loop.arguments)
 
 
 def compile_ahead(

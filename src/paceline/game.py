@@ -28,6 +28,7 @@ from paceline.engine import (
     simulator_for,
 )
 from paceline.errors import InvalidPolicy
+from paceline.interrupts import interrupts_held
 from paceline.kernels.budget import UNITS, settle
 from paceline.kernels.jit import CompilerError, direct, is_kept, plain_throughout
 from paceline.kernels.late import COST, NONE, Late
@@ -186,7 +187,8 @@ def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting, delays
             return Played(params, storage, until, True, late)
         data: tuple[Any, ...] = (world.data,) if late is None else (world.data, late)
         loop = (simulator_for if late is None else late_simulator_for)(type(policy), type(world))
-        loop(params, storage, *data, 0)  # compiles
+        with interrupts_held():  # inside the compiler an interrupt may get lost
+            loop(params, storage, *data, 0)
 
     def until_round(rounds: int) -> None:
         loop(params, storage, *data, rounds)
