@@ -100,7 +100,7 @@ MISTAKES = {
     beyond_the_last_arm: "must choose an arm from -1 (skip) to 3 (null arm), got 7",
     no_such_reason: "must choose a reason from 1 to 1, got 5",
     bare_tuple: "must return Decision(arm, reason, tag) of whole numbers",
-    answer_of_a_bandit: "another class with id, arm, situation, other, headroom, largest_cost, resource, propensity: take",
+    answer_of_a_bandit: "headroom, largest_cost, resource, propensity: take that of",
     float_arm: "must return Decision(arm, reason, tag) of whole numbers, got Decision(float64",
     no_such_field: "must compile, but: Unknown attribute 'budget' of type State",
     draws_from_numpy: "got a draw from np.random.random",
