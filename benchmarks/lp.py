@@ -10,7 +10,7 @@ import paceline as pl
 from benchmarks.rounds import ROUNDS, numpy_draws
 from benchmarks.turns import fastest, line
 from paceline.kernels.jit import bind, kernel
-from paceline.kernels.lp import Program, new_program, remember_base, solve_program
+from paceline.kernels.lp import Program, new_program, solve_program
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -99,7 +99,7 @@ def rounds(late: Late, normals: Floats, starts: Ints, drawn: Round, program: Pro
     for i in range(starts.size):
         draw(late, normals, starts[i], drawn)
         steps += solve_program(drawn.rewards, drawn.costs, late.rates, program, resources)
-        remember_base(program)
+        program.last[:] = program.basis
     return steps
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from paceline import Policy, Problem
-from paceline.engine import simulator_for
+from paceline.grafting import simulator_for
 from paceline.simulation.simulate import setting_of
 from paceline.worlds.stationary import world_of
 

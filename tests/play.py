@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from paceline.engine import Calls, Log, puller_for, simulator_for
+from paceline.engine import Log
 from paceline.game import calls_with
+from paceline.grafting import Calls, puller_for, simulator_for
 from paceline.kernels.budget import Books, units_for
 from paceline.kernels.jit import plain
 from paceline.kernels.state import SKIP, Decision, State, Storage, books_in, state_in

@@ -21,7 +21,7 @@ PLAY = """
 import importlib, json, sys
 from pathlib import Path
 import paceline
-from paceline.engine import simulator_for
+from paceline.grafting import simulator_for
 from paceline.kernels.state import state_in
 from paceline.worlds.stationary import StationaryWorld
 from paceline.policies.policy import Setting
@@ -282,7 +282,7 @@ class Expensive(Cheap):
 """
 PLAY_WORLDS = """
 import importlib, json, sys
-from paceline.engine import simulator_for
+from paceline.grafting import simulator_for
 from paceline.policies.policy import Setting
 from paceline.policies.uniform import Uniform
 

@@ -15,7 +15,7 @@ import pytest
 import paceline
 from paceline import compile as ahead
 from paceline import machine
-from paceline.engine import policy_parts
+from paceline.grafting import policy_parts
 from paceline.kernels import jit, stale
 from paceline.kernels.hull import best_mix
 from paceline.policies.uniform import Uniform

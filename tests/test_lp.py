@@ -153,7 +153,7 @@ def test_equals_linprog_warm_and_cold(resources):
         warm = lp.new_program(rewards.size, resources)
         wobbled = rewards + 0.05 * rng.standard_normal(rewards.shape), costs + 0.05 * rng.standard_normal(costs.shape)
         solve_compiled(*wobbled, rates, warm, resources_of(rates))
-        plain(lp.remember_base)(warm)
+        warm.last[:] = warm.basis
         assert solve_compiled(rewards, costs, rates, warm, resources_of(rates)) <= MOST_STEPS
         assert assert_optimal(rewards, costs, rates, warm) == pytest.approx(value, abs=CLOSE)
 
@@ -288,7 +288,7 @@ def test_all_arms_are_looked_at_once_while_the_base_stays():
         found = [arm for arm, _ in passes[:-1]]
         assert program.shortlist[: len(found)].tolist() == found
         assert set(found) >= {member for member in program.basis.tolist() if member < 30}
-        plain(lp.remember_base)(program)
+        program.last[:] = program.basis
         passes.clear()
         solve(rewards, costs, rates, program, resources_of(rates))
         assert len(passes) == 1

@@ -238,7 +238,7 @@ from pathlib import Path
 import paceline as pl
 from paceline import compile as ahead
 from paceline import meanwhile
-from paceline.engine import bound_calls
+from paceline.grafting import bound_calls
 
 bandit = pl.Bandit(["a", "b"], 0.7, "uniform", seed=3)
 calls = bandit._ledger.arm_set.calls

@@ -28,7 +28,7 @@ from replaying import (
 )
 
 import paceline as pl
-from paceline.engine import simulator_for
+from paceline.grafting import simulator_for
 from paceline.kernels.state import SKIP, Decision
 from paceline.offline.data import read_log_table
 from paceline.offline.logged import weighted_mean

@@ -17,7 +17,7 @@ from scipy.optimize import linprog
 from worlds import STANDARD_ERRORS, assert_distribution, pulls_of_several
 
 import paceline as pl
-from paceline.engine import simulator_for
+from paceline.grafting import simulator_for
 from paceline.kernels.state import Decision
 from paceline.policies.policy import Policy
 from paceline.problems.distributions import Beta, Constant, Empirical, Scaled, Shifted

@@ -4,17 +4,17 @@ import re
 import sys
 import threading
 from decimal import Decimal
-from typing import NamedTuple
 
 import numba
 import numpy as np
 import pytest
 from interrupt import interrupted
+from own_policy import Compiled
 from play import THREE_ARMS
 
 import paceline as pl
 from paceline.kernels.random import decision_uniform
-from paceline.policies import Decision, learn_nothing
+from paceline.policies import Decision
 from paceline.problems.distributions import Beta, Scaled
 
 pytestmark = pytest.mark.slow
@@ -176,19 +176,6 @@ class Stumbling(pl.PythonPolicy):
 class Unsaveable(First):
     def reset(self, setting):
         self.rule = lambda: 0
-
-
-class Params(NamedTuple):
-    nothing: int
-
-
-class Compiled(pl.Policy):
-    name = "compiled"
-    reasons = ("headroom below the largest cost", "chosen")
-    learn = staticmethod(learn_nothing)
-
-    def params(self, setting):
-        return Params(0)
 
 
 def without_a_tag(params, state):

@@ -3,13 +3,13 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
+from own_policy import Compiled
 
 import paceline as pl
-from paceline.policies import Decision, learn_nothing
+from paceline.policies import Decision
 
 pytestmark = pytest.mark.slow
 
@@ -37,19 +37,6 @@ def test_every_field_of_the_state_is_explained():
     assert {f"arms.{name}" for name in Estimates._fields} <= named
     assert {f"scratch.{name}" for name in Scratch._fields} <= named
     assert set(Setting.__dataclass_fields__) <= named
-
-
-class Params(NamedTuple):
-    half: float
-
-
-class Compiled(pl.Policy):
-    name = "mine"
-    reasons = ("headroom below the largest cost", "chosen")
-    learn = staticmethod(learn_nothing)
-
-    def params(self, setting):
-        return Params(0.5)
 
 
 def compiled(choose, **declared):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from paceline.engine import simulator_for
+from paceline.grafting import simulator_for
 from paceline.kernels.budget import UNITS
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import Decision, Storage, books_in

@@ -18,7 +18,8 @@ from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 
-from paceline.engine import Log, bound_calls, compiled_replayer, simulator_for
+from paceline.engine import Log
+from paceline.grafting import bound_calls, compiled_replayer, simulator_for
 from paceline.interrupts import interrupts_held
 from paceline.kernels.jit import compile_now, folder_of, is_kept
 from paceline.kernels.stale import remove_stale

@@ -1,7 +1,7 @@
 """ask, tell and simulate: one text for every policy and every world.
 
 The functions from `ask` to `follow` are templates. They call ``choose``, ``commit`` and ``learn``, which stand here for
-the functions of a policy, and ``outcome``, which stands for that of a world; `simulator_for` puts the real ones there
+the functions of a policy, and ``outcome``, which stands for that of a world; grafting.py puts the real ones there
 and compiles the result (see kernels/jit.py). So the simulator, the live object and the replay of a log run the
 very same lines.
 
@@ -9,33 +9,22 @@ Only these functions hold the books. A policy is shown the state, which has copi
 """
 
 import math
-from collections.abc import Callable
-from functools import cache as functools_cache
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from paceline.kernels.budget import Books, can_pay, charge, close_round, open_round, reserve, settle, settle_one
 from paceline.kernels.estimates import observe
-from paceline.kernels.jit import bind, counted_kernel, graft, kernel
+from paceline.kernels.jit import kernel
 from paceline.kernels.late import COST, NONE, Late, close_truth, next_news, post
 from paceline.kernels.outlook import look_ahead
 from paceline.kernels.state import GUARD, SKIP, Decision, State, Storage, book_rows, state_rows
-from paceline.policies.policy import Policy, commit_nothing
-from paceline.policies.python_policy import Carrier
-from paceline.worlds.world import World
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 NO_FAULT, BAD_ARM, BAD_REASON, BAD_TAG = range(4)
-
-
-def cache(function: Function) -> Function:
-    """Remember what a function gave. (functools' own decorator hides the types of the arguments from type checkers.)"""
-    return cast(Function, functools_cache(function))
 
 
 def choose(params: Any, state: State) -> Decision:
@@ -300,88 +289,6 @@ class Log(NamedTuple):
     cost: Floats  # a column per resource, and so on
     released: Ints  # units
     charged: Ints
-
-
-Parts = dict[str, Callable[..., Any]]
-
-
-@cache
-def policy_parts(policy: type[Policy]) -> tuple[str, bool, Parts]:
-    """What `jit.bind` needs to make a function of a policy: a name, whether it allocates, what the templates name."""
-    counted = policy.allocates
-    as_kernel = counted_kernel if counted else kernel
-    functions = {name: as_kernel(getattr(policy, name)) for name in ("choose", "learn", "commit")}
-    return f"{policy.__module__}.{policy.__qualname__}", counted, graft_templates(policy, counted, functions)
-
-
-def graft_templates(policy: type[Policy], counted: bool, functions: Parts) -> Parts:
-    """The templates with these functions in the place of a policy's."""
-    count, is_arm = len(policy.reasons), policy.tag_is_arm
-    as_kernel = counted_kernel if counted else kernel
-    needs_choice = policy.commit is not commit_nothing
-    parts: Parts = {**functions, "reasons": as_kernel(lambda: count), "tag_is_arm": as_kernel(lambda: is_arm)}
-    parts["rechoose"] = graft(choose_again if needs_choice else choose_not, counted, **parts)
-    for template in (book_rows, state_rows, decide, sit_out, begin, conclude, deliver, ask, tell, follow):
-        parts[template.__name__] = graft(template, counted, **parts)
-    return parts
-
-
-@cache
-def simulator_for(policy: type[Policy], world: type[World]) -> Callable[..., None]:
-    """`simulate` for a policy on a kind of world. It is compiled when it is first called, once per machine."""
-    name, counted, parts = policy_parts(policy)
-    return bind(simulate, f"{name} on {world.__module__}", counted, **parts, outcome=kernel(world.outcome))
-
-
-@cache
-def late_simulator_for(policy: type[Policy], world: type[World]) -> Callable[..., None]:
-    """`simulate_late` for a policy on a kind of world."""
-    name, counted, parts = policy_parts(policy)
-    return bind(simulate_late, f"{name} on {world.__module__}", counted, **parts, outcome=kernel(world.outcome))
-
-
-@cache
-def compiled_replayer(policy: type[Policy]) -> Callable[..., None]:
-    """`replay` for a policy."""
-    name, counted, parts = policy_parts(policy)
-    return bind(replay, name, counted, **parts)
-
-
-class Calls(NamedTuple):
-    """The two functions of the engine that a live bandit needs all the time."""
-
-    ask: Callable[..., Decision]
-    tell: Callable[..., None]
-
-
-@cache
-def bound_calls(policy: type[Policy]) -> Calls:
-    """`ask` and `tell` for a policy, waiting to be compiled."""
-    name, counted, parts = policy_parts(policy)
-    return Calls(bind(ask, name, counted, **parts), bind(tell, name, counted, **parts))
-
-
-@cache
-def bound_carrier() -> tuple[Callable[..., bool], Callable[..., Decision], Callable[..., None]]:
-    """The compiled half of every plain-Python policy: open a round, begin it with a choice, settle a pull."""
-    name, counted, parts = policy_parts(Carrier)
-    return (
-        bind(open_turn, name, counted, **parts),
-        bind(take_turn, name, counted, **parts),
-        bind(tell, name, counted, **parts),
-    )
-
-
-@cache
-def puller_for(world: type[World]) -> Callable[..., float]:
-    """The outcome of a compiled world, for a loop in Python."""
-    return bind(pull_once, world.__module__, counted=False, outcome=kernel(world.outcome))
-
-
-@cache
-def calendar() -> tuple[Callable[..., None], Callable[..., int]]:
-    """The calendar of late news, for a loop in Python: put an outcome on its way, take the next news."""
-    return bind(post_once, "late", counted=False), bind(news_once, "late", counted=False)
 
 
 def post_once(late: Late, storage: Storage, arm: int, reason: int, tag: int, reward: float, cost: Floats) -> None:

@@ -7,29 +7,25 @@ two calls of compiled code that keep the books: a few microseconds a round, and 
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from paceline.engine import (
-    BAD_ARM,
-    BAD_REASON,
-    BAD_TAG,
-    NO_FAULT,
+from paceline.engine import BAD_ARM, BAD_REASON, BAD_TAG, NO_FAULT, Log
+from paceline.errors import InvalidPolicy
+from paceline.grafting import (
     Calls,
-    Log,
     bound_calls,
     bound_carrier,
     calendar,
     compiled_replayer,
-    late_simulator_for,
     puller_for,
     simulator_for,
 )
-from paceline.errors import InvalidPolicy
 from paceline.interrupts import interrupts_held
-from paceline.kernels.budget import UNITS, settle
+from paceline.kernels.budget import UNITS, Books, settle
 from paceline.kernels.jit import CompilerError, direct, is_kept, plain_throughout
 from paceline.kernels.late import COST, NONE, Late
 from paceline.kernels.state import GUARD, SKIP, Decision, Storage, books_in
@@ -39,6 +35,8 @@ from paceline.policies.rules import blame, check_functions
 from paceline.worlds.delays import Delays
 from paceline.worlds.python_world import PlayedWorld
 from paceline.worlds.world import World
+
+Ints = npt.NDArray[np.int64]
 
 
 def calls_for(policy: Policy, resources: int) -> Calls:
@@ -153,7 +151,8 @@ def replay_in_python(session: Session, storage: Storage, log: Log) -> None:
             take_one(CARRIED, storage, arm, reason)
 
 
-Outcome = tuple[float, tuple[float, ...]]  # a reward, and the costs
+Costs = tuple[float, ...]
+Outcome = tuple[float, Costs]  # a reward, and the costs
 
 settle_in_python = plain_throughout(settle)
 
@@ -179,94 +178,92 @@ def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting, delays
     with blamed(policy, setting):
         params = policy.params(setting)
         if isinstance(policy, PythonPolicy) or isinstance(world, PlayedWorld):
-            until = (
-                in_python(policy, params, storage, world)
-                if late is None
-                else late_in_python(policy, params, storage, world, late)
-            )
-            return Played(params, storage, until, True, late)
+            return Played(params, storage, in_python(policy, params, storage, world, late), True, late)
         data: tuple[Any, ...] = (world.data,) if late is None else (world.data, late)
-        loop = (simulator_for if late is None else late_simulator_for)(type(policy), type(world))
+        loop = simulator_for(type(policy), type(world), late is not None)
         with interrupts_held():  # inside the compiler an interrupt may get lost
             loop(params, storage, *data, 0)
 
-    def until_round(rounds: int) -> None:
+    def until(rounds: int) -> None:
         loop(params, storage, *data, rounds)
         check_choice(policy, storage)
 
-    return Played(params, storage, until_round, False, late)
+    return Played(params, storage, until, False, late)
 
 
-def outcomes_of(world: World | PlayedWorld, storage: Storage) -> Callable[[int, int, int], Outcome]:
-    """The outcome of a pull: of round t, the arm, and how many times it was pulled before."""
-    return pulled(world, storage) if isinstance(world, World) else world.outcome
-
-
-def late_in_python(
-    policy: Policy, params: Any, storage: Storage, world: World | PlayedWorld, late: Late
+def in_python(
+    policy: Policy, params: Any, storage: Storage, world: World | PlayedWorld, late: Late | None
 ) -> Callable[[int], None]:
-    """`in_python` with news that comes later."""
+    """A loop over rounds in plain Python, for a policy or a world that is."""
     ask_one, tell_one = calls_with(policy, params, storage)
-    outcome_of, books = outcomes_of(world, storage), books_in(storage)
-    tally, largest = books.tally, [tuple(units) for units in books.largest.tolist()]
-    nothing = (0,) * len(storage.resources)
-    post, news = calendar()
-    post = direct(post, late, storage, 0, 0, 0, 0.5, books.cost)
-    news = direct(news, late, storage)
+    outcome_of = pulled(world, storage) if isinstance(world, World) else world.outcome
+    books = books_in(storage)
+    tell = partial(tell_one, params, storage)
+    begun, take_in, end_round = at_once(books, tell) if late is None else later(storage, books, tell, late)
+    tally = books.tally
 
-    def deliver() -> None:
+    def until(rounds: int) -> None:
+        while tally.t < rounds:
+            decision = ask_one(params, storage)
+            if decision.reason == GUARD:
+                check_choice(policy, storage, params)
+            arm = decision.arm
+            if 0 <= arm < begun.size:
+                reward, cost = outcome_of(int(tally.t), arm, int(begun[arm]))
+                if math.isnan(reward):
+                    return
+                take_in(decision, reward, cost)
+            end_round()
+
+    return until
+
+
+class Course(NamedTuple):
+    """The way that news takes in a loop in Python."""
+
+    begun: Ints  # (K,): pulls so far, whether their outcome is known or not
+    take_in: Callable[[Decision, float, Costs], None]
+    end_round: Callable[[], None]
+
+
+def at_once(books: Books, tell: Callable[..., None]) -> Course:
+    """Every outcome is told before the next round."""
+    largest = [tuple(units) for units in books.largest.tolist()]
+
+    def take_in(decision: Decision, reward: float, cost: Costs) -> None:
+        tell(*decision, reward, cost, largest[decision.arm], charges_of(cost))
+
+    return Course(books.pulls, take_in, lambda: None)
+
+
+def later(storage: Storage, books: Books, tell: Callable[..., None], late: Late) -> Course:
+    """Outcomes go on the calendar, and are told when they arrive."""
+    largest, nothing = [tuple(units) for units in books.largest.tolist()], (0,) * len(storage.resources)
+    post, news = calendar()
+    post, news = direct(post, late, storage, 0, 0, 0, 0.5, books.cost), direct(news, late, storage)
+
+    def take_in(decision: Decision, reward: float, cost: Costs) -> None:
+        books.cost[:] = cost
+        post(late, storage, *decision, reward, books.cost)
+
+    def end_round() -> None:
         while (entry := news(late, storage)) != NONE:
             slot, is_cost = entry >> 1, entry & 1 == COST
             arm, reason, tag = late.decisions[slot].tolist()
             cost = tuple(late.costs[slot].tolist())
             if late.missing[slot] == 0:
-                units = (largest[arm], tuple(map(charge_of, cost))) if is_cost else (nothing, nothing)
-                tell_one(params, storage, arm, reason, tag, float(late.rewards[slot]), cost, *units)
+                units = (largest[arm], charges_of(cost)) if is_cost else (nothing, nothing)
+                tell(arm, reason, tag, float(late.rewards[slot]), cost, *units)
             elif is_cost:
                 books.cost[:] = cost
                 settle_in_python(books, storage.resources, arm)
 
-    def until(rounds: int) -> None:
-        while tally.t < rounds:
-            decision = ask_one(params, storage)
-            if decision.reason == GUARD:
-                check_choice(policy, storage, params)
-            arm = decision.arm
-            if 0 <= arm < late.begun.size:
-                reward, cost = outcome_of(int(tally.t), arm, int(late.begun[arm]))
-                if math.isnan(reward):
-                    return
-                books.cost[:] = cost
-                post(late, storage, *decision, reward, books.cost)
-            deliver()
-
-    return until
+    return Course(late.begun, take_in, end_round)
 
 
-def in_python(policy: Policy, params: Any, storage: Storage, world: World | PlayedWorld) -> Callable[[int], None]:
-    """A loop over rounds in plain Python, for a policy or a world that is."""
-    ask_one, tell_one = calls_with(policy, params, storage)
-    outcome_of, books = outcomes_of(world, storage), books_in(storage)
-    tally, pulls, largest = books.tally, books.pulls, [tuple(units) for units in books.largest.tolist()]
-
-    def until(rounds: int) -> None:
-        while tally.t < rounds:
-            decision = ask_one(params, storage)
-            if decision.reason == GUARD:
-                check_choice(policy, storage, params)
-            arm = decision.arm
-            if 0 <= arm < pulls.size:
-                reward, cost = outcome_of(int(tally.t), arm, int(pulls[arm]))
-                if math.isnan(reward):
-                    return
-                tell_one(params, storage, *decision, reward, cost, largest[arm], tuple(map(charge_of, cost)))
-
-    return until
-
-
-def charge_of(cost: float) -> int:
-    """A cost in units, rounded up."""
-    return math.ceil(cost * UNITS)
+def charges_of(cost: Costs) -> tuple[int, ...]:
+    """Costs in units, rounded up."""
+    return tuple(math.ceil(entry * UNITS) for entry in cost)
 
 
 def pulled(world: World, storage: Storage) -> Callable[[int, int, int], Outcome]:

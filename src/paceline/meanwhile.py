@@ -22,8 +22,8 @@ from threading import Lock, Thread
 from time import perf_counter
 from typing import Any
 
-from paceline.engine import Calls, cache, policy_parts
 from paceline.game import calls_for, calls_on_disk
+from paceline.grafting import Calls, cache, policy_parts
 from paceline.kernels.jit import without_compiler
 from paceline.kernels.state import Decision, Storage
 from paceline.machine import python_like_this

@@ -35,7 +35,7 @@ except (ImportError, AttributeError):  # a numba that is made differently inside
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parents[1]
-COMPILED = ("kernels", "policies", "worlds", "engine.py")  # what compiled loops can contain
+COMPILED = ("kernels", "policies", "worlds", "engine.py", "grafting.py")  # what compiled loops can contain
 
 CompilerError = numba.core.errors.NumbaError
 NOISE = ("Failed in nopython", "During:", "No implementation of function", "There are", "File ", "- Resolution")

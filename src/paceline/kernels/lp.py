@@ -46,7 +46,7 @@ class Program(NamedTuple):
     """
 
     basis: Ints  # (D + 1,) the members of the base
-    last: Ints  # (D + 1,) the base to look at first; read only, see `remember_base`
+    last: Ints  # (D + 1,) the base to begin with; the caller keeps it, and it is only read here
     inverse: Floats  # (D + 1, D + 1) [d, r]: growth of amounts[r] per unit of rate d; d = D: per unit of the sum of x
     amounts: Floats  # (D + 1,) how much of each member is in the mix
     prices: Floats  # (D + 1,) what a unit of each rate is worth, then the level y: what a round is worth besides
@@ -72,13 +72,6 @@ def new_program(arms: int, resources: int) -> Program:
         column=np.zeros(rows),
         shortlist=np.zeros(rows + plain(most_steps)(rows), np.int64),  # a step adds one arm at most
     )
-
-
-@kernel
-def remember_base(program: Program) -> None:
-    """Let the next solution begin with the arms of this base."""
-    for r in range(program.basis.size):
-        program.last[r] = program.basis[r]
 
 
 @kernel

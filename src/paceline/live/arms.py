@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from paceline.engine import Calls
 from paceline.errors import UnknownName
 from paceline.game import blamed, calls_with
+from paceline.grafting import Calls
 from paceline.kernels.state import SKIP, NoMemory, Storage, books_in, new_storage, state_in
 from paceline.live.config import Config
 from paceline.live.decision import NULL

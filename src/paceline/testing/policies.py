@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from paceline.engine import graft_templates
 from paceline.errors import InvalidPolicy, PacelineError, in_one_line
 from paceline.game import prepare
+from paceline.grafting import graft_templates
 from paceline.kernels.budget import UNITS
 from paceline.kernels.jit import kernel, plain, plain_throughout
 from paceline.kernels.state import Decision, State, Storage, books_in

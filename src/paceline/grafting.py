@@ -1,0 +1,118 @@
+"""The templates of the engine with the functions of a policy and of a world in their places, ready to be compiled.
+
+What is made here is kept for each kind of policy and world, and compiled when it is first called, once per machine (see
+kernels/jit.py).
+"""
+
+from collections.abc import Callable
+from functools import cache as functools_cache
+from typing import Any, NamedTuple, TypeVar, cast
+
+from paceline.engine import (
+    ask,
+    begin,
+    choose_again,
+    choose_not,
+    conclude,
+    decide,
+    deliver,
+    follow,
+    news_once,
+    open_turn,
+    post_once,
+    pull_once,
+    replay,
+    simulate,
+    simulate_late,
+    sit_out,
+    take_turn,
+    tell,
+)
+from paceline.kernels.jit import bind, counted_kernel, graft, kernel
+from paceline.kernels.state import Decision, book_rows, state_rows
+from paceline.policies.policy import Policy, commit_nothing
+from paceline.policies.python_policy import Carrier
+from paceline.worlds.world import World
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def cache(function: Function) -> Function:
+    """Remember what a function gave. (functools' own decorator hides the types of the arguments from type checkers.)"""
+    return cast(Function, functools_cache(function))
+
+
+Parts = dict[str, Callable[..., Any]]
+
+
+@cache
+def policy_parts(policy: type[Policy]) -> tuple[str, bool, Parts]:
+    """What `jit.bind` needs to make a function of a policy: a name, whether it allocates, what the templates name."""
+    counted = policy.allocates
+    as_kernel = counted_kernel if counted else kernel
+    functions = {name: as_kernel(getattr(policy, name)) for name in ("choose", "learn", "commit")}
+    return f"{policy.__module__}.{policy.__qualname__}", counted, graft_templates(policy, counted, functions)
+
+
+def graft_templates(policy: type[Policy], counted: bool, functions: Parts) -> Parts:
+    """The templates with these functions in the place of a policy's."""
+    count, is_arm = len(policy.reasons), policy.tag_is_arm
+    as_kernel = counted_kernel if counted else kernel
+    needs_choice = policy.commit is not commit_nothing
+    parts: Parts = {**functions, "reasons": as_kernel(lambda: count), "tag_is_arm": as_kernel(lambda: is_arm)}
+    parts["rechoose"] = graft(choose_again if needs_choice else choose_not, counted, **parts)
+    for template in (book_rows, state_rows, decide, sit_out, begin, conclude, deliver, ask, tell, follow):
+        parts[template.__name__] = graft(template, counted, **parts)
+    return parts
+
+
+@cache
+def simulator_for(policy: type[Policy], world: type[World], is_late: bool = False) -> Callable[..., None]:
+    """`simulate`, or `simulate_late`, for a policy on a kind of world. It is compiled when it is first called."""
+    name, counted, parts = policy_parts(policy)
+    template = simulate_late if is_late else simulate
+    return bind(template, f"{name} on {world.__module__}", counted, **parts, outcome=kernel(world.outcome))
+
+
+@cache
+def compiled_replayer(policy: type[Policy]) -> Callable[..., None]:
+    """`replay` for a policy."""
+    name, counted, parts = policy_parts(policy)
+    return bind(replay, name, counted, **parts)
+
+
+class Calls(NamedTuple):
+    """The two functions of the engine that a live bandit needs all the time."""
+
+    ask: Callable[..., Decision]
+    tell: Callable[..., None]
+
+
+@cache
+def bound_calls(policy: type[Policy]) -> Calls:
+    """`ask` and `tell` for a policy, waiting to be compiled."""
+    name, counted, parts = policy_parts(policy)
+    return Calls(bind(ask, name, counted, **parts), bind(tell, name, counted, **parts))
+
+
+@cache
+def bound_carrier() -> tuple[Callable[..., bool], Callable[..., Decision], Callable[..., None]]:
+    """The compiled half of every plain-Python policy: open a round, begin it with a choice, settle a pull."""
+    name, counted, parts = policy_parts(Carrier)
+    return (
+        bind(open_turn, name, counted, **parts),
+        bind(take_turn, name, counted, **parts),
+        bind(tell, name, counted, **parts),
+    )
+
+
+@cache
+def puller_for(world: type[World]) -> Callable[..., float]:
+    """The outcome of a compiled world, for a loop in Python."""
+    return bind(pull_once, world.__module__, counted=False, outcome=kernel(world.outcome))
+
+
+@cache
+def calendar() -> tuple[Callable[..., None], Callable[..., int]]:
+    """The calendar of late news, for a loop in Python: put an outcome on its way, take the next news."""
+    return bind(post_once, "late", counted=False), bind(news_once, "late", counted=False)
