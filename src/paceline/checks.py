@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
@@ -48,7 +49,7 @@ def as_float(thing: str, value: object, toward: float | None) -> tuple[Any, floa
     """A number as it is, to be compared with floats, and the float that stands for it."""
     exact: Any = value
     if type(value) is not int:
-        if isinstance(value, bool) or not isinstance(value, Real):
+        if isinstance(value, bool) or not isinstance(value, Real | Decimal):
             raise InvalidValue(f"{thing} must be a number, got {value!r}")
         if isinstance(value, Integral):
             exact = int(value)  # integers of NumPy compare as floats
@@ -56,7 +57,9 @@ def as_float(thing: str, value: object, toward: float | None) -> tuple[Any, floa
         number = float(exact)
     except OverflowError:  # a number that no float can hold
         number = math.inf if exact > 0 else -math.inf
-    if exact == number or not math.isfinite(number):
+    except ValueError:  # a Decimal that is no number, and says so
+        raise InvalidValue(f"{thing} must be a number, got {value!r}") from None
+    if not math.isfinite(number) or exact == number:
         return number, number
     if toward is not None and (exact > number) == (toward > number):
         number = math.nextafter(number, toward)

@@ -18,8 +18,7 @@ from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 
-from paceline.engine import Log
-from paceline.grafting import bound_calls, compiled_replayer, simulator_for
+from paceline.grafting import bound_calls, bound_part_calls, bound_rare_calls, simulator_for
 from paceline.interrupts import interrupts_held
 from paceline.kernels.jit import compile_now, folder_of, is_kept
 from paceline.kernels.stale import remove_stale
@@ -70,13 +69,15 @@ def live_loops(example: Example) -> list[Loop]:
     """What a live bandit runs: its decisions, its outcomes, and its journal when it starts again."""
     if example.policy.told_truth:  # nobody has that live
         return []
-    calls, count = bound_calls(type(example.policy)), example.setting.resources
-    none, whole, column = (0,) * count, np.zeros(1, np.int64), np.zeros((1, count), np.int64)
-    log = Log(whole, whole, whole, whole, np.zeros(1), np.zeros((1, count)), column, column)
+    kind, count = type(example.policy), example.setting.resources
+    none, costs = (0,) * count, (0.5,) * count
+    told = 0.5, costs, none, none
     return [
-        Loop(calls.ask, example.start),
-        Loop(calls.tell, (*example.start, 0, 1, 0, 0.5, (0.5,) * count, none, none)),
-        Loop(compiled_replayer(type(example.policy)), (*example.start, log)),
+        Loop(bound_calls(kind).ask, example.start),
+        Loop(bound_calls(kind).tell, (*example.start, 0, 1, 0, *told)),
+        Loop(bound_rare_calls(kind).follow, (*example.start, 0, 1, 0)),
+        Loop(bound_part_calls(kind).tell_part, (*example.start, 0, *told)),
+        Loop(bound_part_calls(kind).tell_rest, (*example.start, 0, 1, 0, *told, 1)),
     ]
 
 

@@ -1,30 +1,31 @@
 """ask, tell and simulate: one text for every policy and every world.
 
-The functions from `ask` to `follow` are templates. They call ``choose``, ``commit`` and ``learn``, which stand here for
-the functions of a policy, and ``outcome``, which stands for that of a world; grafting.py puts the real ones there
-and compiles the result (see kernels/jit.py). So the simulator, the live object and the replay of a log run the
-very same lines.
+The functions from `ask` to `follow` are templates. They call ``choose``, ``commit``, ``learn`` and ``renew``, which
+stand here for the functions of a policy, and ``outcome``, which stands for that of a world; grafting.py puts the real
+ones there and compiles the result (see kernels/jit.py). So the simulator, the live object and the replay of a log run
+the very same lines.
 
 Only these functions hold the books. A policy is shown the state, which has copies.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from paceline.kernels.budget import Books, can_pay, charge, close_round, open_round, reserve, settle, settle_one
-from paceline.kernels.estimates import observe
+from paceline.kernels.estimates import observe, observe_part, observe_rest
 from paceline.kernels.jit import kernel
-from paceline.kernels.late import COST, NONE, Late, close_truth, next_news, post
+from paceline.kernels.late import COST, NONE, Late, close_truth, known_ahead, next_news, post
 from paceline.kernels.outlook import look_ahead
 from paceline.kernels.state import GUARD, SKIP, Decision, State, Storage, book_rows, state_rows
 
-Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 NO_FAULT, BAD_ARM, BAD_REASON, BAD_TAG = range(4)
+
+Choice = tuple[int, int, int]  # arm, reason, tag
 
 
 def choose(params: Any, state: State) -> Decision:
@@ -38,6 +39,11 @@ def commit(params: Any, state: State, decision: Decision) -> None:
 
 
 def learn(params: Any, state: State, decision: Decision, reward: float, cost: Floats) -> None:
+    """Stands for the policy's function of that name."""
+    raise NotImplementedError
+
+
+def renew(params: Any, state: State, arm: int) -> None:
     """Stands for the policy's function of that name."""
     raise NotImplementedError
 
@@ -128,21 +134,53 @@ def sit_out(params: Any, books: Books, state: State, decision: Decision) -> None
 
 def conclude(params: Any, books: Books, state: State, decision: Decision, reward: float) -> None:
     """Take in the outcome of a pull whose costs are booked: the reward, and ``books.cost``."""
-    arm = decision.arm
+    observe(state.arms, state.resources, decision.arm, reward, books.cost)
+    finish(params, books, state, decision, reward)
+
+
+def finish(params: Any, books: Books, state: State, decision: Decision, reward: float) -> None:
+    """All of a pull is known, and in the estimates."""
     books.tally.earned += reward
-    books.pulls[arm] += 1
-    observe(state.arms, state.resources, arm, reward, books.cost)
+    books.pulls[decision.arm] += 1
     learn(params, state, decision, reward, books.cost)
     close_round(books, state.resources)
 
 
-def ask(params: Any, storage: Storage) -> Decision:
-    """One decision. A round without a pull is settled at once; a pull waits for `tell`, its largest cost reserved."""
+def take_part(params: Any, books: Books, state: State, arm: int, reward: float) -> None:
+    """Take in a part of an outcome ahead of the rest: of the reward and ``books.cost`` what is a number.
+
+    A cost among it is booked already.
+    """
+    observe_part(state.arms, state.resources, arm, reward, books.cost)
+    renew(params, state, arm)
+
+
+def conclude_rest(params: Any, books: Books, state: State, decision: Decision, reward: float, ahead: int) -> None:
+    """`conclude` for a pull of which parts were taken in ahead: those with a bit in ``ahead`` (see `observe_rest`)."""
+    state.pending[decision.arm] -= 1
+    observe_rest(state.arms, state.resources, decision.arm, reward, books.cost, ahead)
+    finish(params, books, state, decision, reward)
+
+
+def ask(params: Any, storage: Storage) -> Choice:
+    """One decision. A round without a pull is settled at once; a pull waits for `tell`, its largest cost reserved.
+
+    It goes back to Python as a plain tuple. For one with names compiled code has to ask Python for its class, and an
+    exception there, such as an interrupt, is more than it can bear: the process would die.
+    """
     books = Books(storage.tally[0], *book_rows(storage))
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
     decision = decide(params, books, state)
     begin(params, books, state, decision)
-    return decision
+    note(books, decision)
+    return decision.arm, decision.reason, decision.tag
+
+
+@kernel
+def note(books: Books, decision: Decision) -> None:
+    """Keep the last decision in the books, too: Python may be interrupted before it has heard of it."""
+    tally = books.tally
+    tally.arm, tally.reason, tally.tag = decision.arm, decision.reason, decision.tag
 
 
 def tell(
@@ -164,6 +202,59 @@ def tell(
         settle_one(books, arm, d, released[d], charged[d])
     state.pending[arm] -= 1
     conclude(params, books, state, Decision(arm, reason, tag), reward)
+    books.tally.told += 1
+
+
+def teach(params: Any, storage: Storage, arm: int, reward: float, cost: Any) -> None:
+    """Learn from a pull that was made elsewhere: nothing is spent and nothing earned."""
+    books = Books(storage.tally[0], *book_rows(storage))
+    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    for d in range(len(state.resources)):
+        books.cost[d] = cost[d]
+    observe(state.arms, state.resources, arm, reward, books.cost)
+    learn(params, state, Decision(arm, GUARD + 1, arm), reward, books.cost)
+
+
+def tell_part(params: Any, storage: Storage, arm: int, reward: float, cost: Any, released: Any, charged: Any) -> None:
+    """Book and learn a part of an outcome while the rest is still to come; what is not told is not a number."""
+    books = Books(storage.tally[0], *book_rows(storage))
+    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    for d in range(len(state.resources)):
+        books.cost[d] = cost[d]
+        settle_one(books, arm, d, released[d], charged[d])
+    take_part(params, books, state, arm, reward)
+
+
+def tell_rest(
+    params: Any,
+    storage: Storage,
+    arm: int,
+    reason: int,
+    tag: int,
+    reward: float,
+    cost: Any,
+    released: Any,
+    charged: Any,
+    ahead: int,
+) -> None:
+    """`tell` for a pull of which parts were told ahead: the outcome is the whole one, the units are those of the rest.
+
+    ``ahead`` has a bit for each part that was: 1 for the reward, 2 for the first cost, 4 for the second, and so on.
+    """
+    books = Books(storage.tally[0], *book_rows(storage))
+    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    for d in range(len(state.resources)):
+        books.cost[d] = cost[d]
+        settle_one(books, arm, d, released[d], charged[d])
+    conclude_rest(params, books, state, Decision(arm, reason, tag), reward, ahead)
+    books.tally.told += 1
+
+
+def refresh(params: Any, storage: Storage) -> None:
+    """Let the policy renew what it believes of every arm, after the estimates have changed."""
+    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    for arm in range(state.arms.pulls.size):
+        renew(params, state, arm)
 
 
 def follow(params: Any, storage: Storage, arm: int, reason: int, tag: int) -> None:
@@ -173,6 +264,7 @@ def follow(params: Any, storage: Storage, arm: int, reason: int, tag: int) -> No
     if enter(books, state):
         rechoose(params, state)
     begin(params, books, state, Decision(arm, reason, tag))
+    note(books, Decision(arm, reason, tag))
 
 
 def rechoose(params: Any, state: State) -> None:
@@ -185,14 +277,14 @@ def choose_again(params: Any, state: State) -> None:
     choose(params, state)
 
 
-def open_turn(storage: Storage) -> bool:
-    """Begin a round whose choice is made in Python. Says whether some pull might be paid for."""
+def open_turn(storage: Storage) -> None:
+    """Begin a round whose choice is made in Python."""
     books = Books(storage.tally[0], *book_rows(storage))
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
-    return enter(books, state)
+    enter(books, state)
 
 
-def take_turn(params: Any, storage: Storage, arm: int, reason: int) -> Decision:
+def take_turn(params: Any, storage: Storage, arm: int, reason: int) -> Choice:
     """Begin the round with that choice, unless the guard refuses it."""
     books = Books(storage.tally[0], *book_rows(storage))
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
@@ -200,7 +292,8 @@ def take_turn(params: Any, storage: Storage, arm: int, reason: int) -> Decision:
     if is_pull(books, arm) and not can_pay(books, state.resources, arm):
         decision = Decision(SKIP, GUARD, arm)
     begin(params, books, state, decision)
-    return decision
+    note(books, decision)
+    return decision.arm, decision.reason, decision.tag
 
 
 def choose_not(params: Any, state: State) -> None:
@@ -257,38 +350,17 @@ def deliver(params: Any, books: Books, state: State, late: Late) -> None:
     while entry != NONE:
         slot = entry >> 1
         arm, reason, tag = late.decisions[slot, 0], late.decisions[slot, 1], late.decisions[slot, 2]
+        is_cost, is_last = entry & 1 == COST, late.missing[slot] == 0
         for d in range(len(state.resources)):
-            books.cost[d] = late.costs[slot, d]
-        if entry & 1 == COST:
+            books.cost[d] = late.costs[slot, d] if is_cost or is_last else math.nan
+        if is_cost:
             settle(books, state.resources, arm)
-        if late.missing[slot] == 0:
-            state.pending[arm] -= 1
-            conclude(params, books, state, Decision(arm, reason, tag), late.rewards[slot])
-        entry = next_news(late, books.tally.t)
-
-
-def replay(params: Any, storage: Storage, log: "Log") -> None:
-    """Take in what was logged, without deciding anew: the storage afterwards is the one that wrote the log."""
-    for row in range(log.arm.size):
-        arm, reason, tag = log.arm[row], log.reason[row], log.tag[row]
-        if log.told[row]:
-            reward, cost = log.reward[row], log.cost[row]
-            tell(params, storage, arm, reason, tag, reward, cost, log.released[row], log.charged[row])
+        if is_last:
+            ahead = known_ahead(late, is_cost, state.resources)
+            conclude_rest(params, books, state, Decision(arm, reason, tag), late.rewards[slot], ahead)
         else:
-            follow(params, storage, arm, reason, tag)
-
-
-class Log(NamedTuple):
-    """What happened, one row per decision or outcome, in the order in which it became known."""
-
-    told: Ints  # 1 for an outcome, 0 for a decision, which has no entries beyond the tag
-    arm: Ints
-    reason: Ints
-    tag: Ints
-    reward: Floats
-    cost: Floats  # a column per resource, and so on
-    released: Ints  # units
-    charged: Ints
+            take_part(params, books, state, arm, math.nan if is_cost else late.rewards[slot])
+        entry = next_news(late, books.tally.t)
 
 
 def post_once(late: Late, storage: Storage, arm: int, reason: int, tag: int, reward: float, cost: Floats) -> None:

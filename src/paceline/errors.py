@@ -52,3 +52,15 @@ class JournalInUse(PacelineError):
 
 class JournalFailed(PacelineError):
     """The journal could not be written; the bandit stops rather than act on what would be lost."""
+
+
+class UnknownFleet(UnknownName):
+    """The store has no fleet of that name."""
+
+
+class FleetExists(PacelineError):
+    """A fleet of that name is there already, with other settings."""
+
+
+class StoreFailed(PacelineError):
+    """The store cannot be reached, or could not do what it was asked for."""

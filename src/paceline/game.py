@@ -13,25 +13,27 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paceline.engine import BAD_ARM, BAD_REASON, BAD_TAG, NO_FAULT, Log
+from paceline.engine import BAD_ARM, BAD_REASON, BAD_TAG, NO_FAULT, Choice
 from paceline.errors import InvalidPolicy
 from paceline.grafting import (
     Calls,
+    PartCalls,
     bound_calls,
     bound_carrier,
+    bound_part_calls,
+    bound_rare_calls,
     calendar,
-    compiled_replayer,
     puller_for,
     simulator_for,
 )
 from paceline.interrupts import interrupts_held
-from paceline.kernels.budget import UNITS, Books, settle
+from paceline.kernels.budget import UNITS, Books
 from paceline.kernels.jit import CompilerError, direct, is_kept, plain_throughout
-from paceline.kernels.late import COST, NONE, Late
-from paceline.kernels.state import GUARD, SKIP, Decision, Storage, books_in
-from paceline.policies.policy import Policy, Setting
+from paceline.kernels.late import COST, NONE, Late, known_ahead
+from paceline.kernels.state import GUARD, SKIP, Storage, books_in
+from paceline.policies.policy import Policy, Setting, renew_nothing
 from paceline.policies.python_policy import CARRIED, CHOSEN, Carrier, PythonPolicy, Session, described
-from paceline.policies.rules import blame, check_functions
+from paceline.policies.rules import blame, check_functions, is_ours
 from paceline.worlds.delays import Delays
 from paceline.worlds.python_world import PlayedWorld
 from paceline.worlds.world import World
@@ -58,7 +60,24 @@ def calls_with(policy: Policy, params: Any, storage: Storage) -> Calls:
     if isinstance(policy, PythonPolicy):
         return IN_PYTHON
     calls = bound_calls(type(policy))
+    if policy.renew is not renew_nothing and not is_ours(policy):
+        part_calls_with(policy, params, storage)  # what does not compile is refused before the first round
     return Calls(direct(calls.ask, params, storage), direct(calls.tell, params, storage, *example_news(storage)))
+
+
+def part_calls_for(policy: Policy, resources: int) -> PartCalls:
+    """`calls_for` for the functions that take in parts of an outcome; they are not compiled before one is told."""
+    setting = example_setting(resources)
+    return part_calls_with(policy, policy.params(setting), policy.new_storage(setting, 0, 0))
+
+
+def part_calls_with(policy: Policy, params: Any, storage: Storage) -> PartCalls:
+    """The same for arguments of the types of these."""
+    if isinstance(policy, PythonPolicy):
+        return PARTS_IN_PYTHON
+    calls = bound_part_calls(type(policy))
+    part, rest = example_part(storage), (*example_news(storage), 0)
+    return PartCalls(direct(calls.tell_part, params, storage, *part), direct(calls.tell_rest, params, storage, *rest))
 
 
 def calls_on_disk(policy: Policy, resources: int) -> bool:
@@ -68,6 +87,16 @@ def calls_on_disk(policy: Policy, resources: int) -> bool:
     setting, calls = example_setting(resources), bound_calls(type(policy))
     start = policy.params(setting), policy.new_storage(setting, 0, 0)
     return is_kept(calls.ask, *start) and is_kept(calls.tell, *start, *example_news(start[1]))
+
+
+def part_calls_on_disk(policy: Policy, resources: int) -> bool:
+    """The same for `part_calls_for`."""
+    if isinstance(policy, PythonPolicy):
+        return True
+    setting, calls = example_setting(resources), bound_part_calls(type(policy))
+    start = policy.params(setting), policy.new_storage(setting, 0, 0)
+    part, rest = example_part(start[1]), (*example_news(start[1]), 0)
+    return is_kept(calls.tell_part, *start, *part) and is_kept(calls.tell_rest, *start, *rest)
 
 
 def example_setting(resources: int) -> Setting:
@@ -82,8 +111,14 @@ def example_news(storage: Storage) -> tuple[Any, ...]:
     return 0, CHOSEN, 0, 0.5, (0.5,) * resources, none, none
 
 
+def example_part(storage: Storage) -> tuple[Any, ...]:
+    """The arguments of `tell_part` from the arm on."""
+    arm, _, _, *told = example_news(storage)
+    return arm, *told
+
+
 @cache
-def carrier_for(resources: int) -> tuple[Callable[..., bool], Callable[..., Decision], Callable[..., None]]:
+def carrier_for(resources: int) -> tuple[Callable[..., None], Callable[..., Choice], Callable[..., None]]:
     """The same, ready to be called with so many resources."""
     storage = Carrier().new_storage(example_setting(resources), 0, 0)
     open_one, take_one, tell_one = bound_carrier()
@@ -94,15 +129,25 @@ def carrier_for(resources: int) -> tuple[Callable[..., bool], Callable[..., Deci
     )
 
 
-def replayer_for(policy: type[Policy]) -> Callable[..., None]:
-    """`replay` for a policy."""
-    return replay_in_python if issubclass(policy, PythonPolicy) else compiled_replayer(policy)
+def follower_with(policy: Policy, params: Any, storage: Storage) -> Callable[..., None]:
+    """`follow` for arguments of the types of these: begin a round with a decision that was made earlier."""
+    if isinstance(policy, PythonPolicy):
+        return follow_in_python
+    return direct(bound_rare_calls(type(policy)).follow, params, storage, 0, CHOSEN, 0)
 
 
-def ask_in_python(session: Session, storage: Storage) -> Decision:
+def teacher_with(policy: Policy, params: Any, storage: Storage) -> Callable[..., None]:
+    """`teach` for arguments of the types of these: learn from a pull that was made elsewhere."""
+    if isinstance(policy, PythonPolicy):
+        return teach_in_python
+    return direct(bound_rare_calls(type(policy)).teach, params, storage, 0, 0.5, (0.5,) * len(storage.resources))
+
+
+def ask_in_python(session: Session, storage: Storage) -> Choice:
     """`ask` for a plain-Python policy. A round with a choice that it must not make is sat out, as by a compiled one."""
     open_one, take_one, _ = carrier_for(len(storage.resources))
-    if not open_one(storage):
+    open_one(storage)
+    if storage.limits.shape[0] == 0:  # live, when no arm is in play
         return take_one(CARRIED, storage, SKIP, GUARD)
     try:
         arm = session.choose(storage)
@@ -134,27 +179,53 @@ def tell_in_python(
 IN_PYTHON = Calls(ask_in_python, tell_in_python)
 
 
-def replay_in_python(session: Session, storage: Storage, log: Log) -> None:
-    """`replay` for a plain-Python policy. It is asked again, for what it draws and notes while choosing."""
+@cache
+def carrier_parts_for(resources: int) -> PartCalls:
+    """What takes in parts of an outcome for every plain-Python policy."""
+    carrier = Carrier()
+    return part_calls_with(carrier, CARRIED, carrier.new_storage(example_setting(resources), 0, 0))
+
+
+def tell_part_in_python(_: Session, storage: Storage, *part: Any) -> None:
+    """`tell_part` for a plain-Python policy, which finds what is new in the estimates when it chooses."""
+    carrier_parts_for(len(storage.resources)).tell_part(CARRIED, storage, *part)
+
+
+def tell_rest_in_python(session: Session, storage: Storage, *news: Any) -> None:
+    """`tell_rest` for a plain-Python policy, which learns from the whole outcome as if it had come at once."""
+    carrier_parts_for(len(storage.resources)).tell_rest(CARRIED, storage, *news)
+    arm, _, _, reward, cost, *_ = news
+    if session.arms == storage.limits.shape[0]:
+        session.learn(storage, arm, reward, cost)
+
+
+PARTS_IN_PYTHON = PartCalls(tell_part_in_python, tell_rest_in_python)
+
+
+def follow_in_python(session: Session, storage: Storage, arm: int, reason: int, _tag: int) -> None:
+    """`follow` for a plain-Python policy. It is asked again, for what it draws and notes while choosing.
+
+    What it says is not heeded, be it an error: its code may have been edited since.
+    """
     open_one, take_one, _ = carrier_for(len(storage.resources))
-    for row in range(log.arm.size):
-        arm, reason, tag = int(log.arm[row]), int(log.reason[row]), int(log.tag[row])
-        if log.told[row]:
-            units = tuple(log.released[row].tolist()), tuple(log.charged[row].tolist())
-            tell_in_python(
-                session, storage, arm, reason, tag, float(log.reward[row]), tuple(log.cost[row].tolist()), *units
-            )
-        else:
-            if open_one(storage):
-                with suppress(InvalidPolicy):  # the round was sat out
-                    session.choose(storage)
-            take_one(CARRIED, storage, arm, reason)
+    open_one(storage)
+    if storage.limits.shape[0] > 0:
+        with suppress(Exception):
+            session.choose(storage)
+    take_one(CARRIED, storage, arm, reason)
+
+
+def teach_in_python(session: Session, storage: Storage, arm: int, reward: float, cost: Any) -> None:
+    """`teach` for a plain-Python policy."""
+    bound_rare_calls(Carrier).teach(CARRIED, storage, arm, reward, cost)
+    if session.arms == storage.limits.shape[0]:
+        session.learn(storage, arm, reward, cost)
 
 
 Costs = tuple[float, ...]
 Outcome = tuple[float, Costs]  # a reward, and the costs
 
-settle_in_python = plain_throughout(settle)
+ahead_in_python = plain_throughout(known_ahead)
 
 
 class Played(NamedTuple):
@@ -198,21 +269,22 @@ def in_python(
     ask_one, tell_one = calls_with(policy, params, storage)
     outcome_of = pulled(world, storage) if isinstance(world, World) else world.outcome
     books = books_in(storage)
-    tell = partial(tell_one, params, storage)
-    begun, take_in, end_round = at_once(books, tell) if late is None else later(storage, books, tell, late)
+    if late is None:
+        begun, take_in, end_round = at_once(books, partial(tell_one, params, storage))
+    else:
+        begun, take_in, end_round = later(storage, books, part_calls_with(policy, params, storage), params, late)
     tally = books.tally
 
     def until(rounds: int) -> None:
         while tally.t < rounds:
-            decision = ask_one(params, storage)
-            if decision.reason == GUARD:
+            arm, reason, tag = ask_one(params, storage)
+            if reason == GUARD:
                 check_choice(policy, storage, params)
-            arm = decision.arm
             if 0 <= arm < begun.size:
                 reward, cost = outcome_of(int(tally.t), arm, int(begun[arm]))
                 if math.isnan(reward):
                     return
-                take_in(decision, reward, cost)
+                take_in((arm, reason, tag), reward, cost)
             end_round()
 
     return until
@@ -222,7 +294,7 @@ class Course(NamedTuple):
     """The way that news takes in a loop in Python."""
 
     begun: Ints  # (K,): pulls so far, whether their outcome is known or not
-    take_in: Callable[[Decision, float, Costs], None]
+    take_in: Callable[[Choice, float, Costs], None]
     end_round: Callable[[], None]
 
 
@@ -230,33 +302,36 @@ def at_once(books: Books, tell: Callable[..., None]) -> Course:
     """Every outcome is told before the next round."""
     largest = [tuple(units) for units in books.largest.tolist()]
 
-    def take_in(decision: Decision, reward: float, cost: Costs) -> None:
-        tell(*decision, reward, cost, largest[decision.arm], charges_of(cost))
+    def take_in(choice: Choice, reward: float, cost: Costs) -> None:
+        tell(*choice, reward, cost, largest[choice[0]], charges_of(cost))
 
     return Course(books.pulls, take_in, lambda: None)
 
 
-def later(storage: Storage, books: Books, tell: Callable[..., None], late: Late) -> Course:
+def later(storage: Storage, books: Books, calls: PartCalls, params: Any, late: Late) -> Course:
     """Outcomes go on the calendar, and are told when they arrive."""
-    largest, nothing = [tuple(units) for units in books.largest.tolist()], (0,) * len(storage.resources)
+    count = len(storage.resources)
+    largest, nothing, unknown = [tuple(units) for units in books.largest.tolist()], (0,) * count, (math.nan,) * count
     post, news = calendar()
     post, news = direct(post, late, storage, 0, 0, 0, 0.5, books.cost), direct(news, late, storage)
 
-    def take_in(decision: Decision, reward: float, cost: Costs) -> None:
+    def take_in(choice: Choice, reward: float, cost: Costs) -> None:
         books.cost[:] = cost
-        post(late, storage, *decision, reward, books.cost)
+        post(late, storage, *choice, reward, books.cost)
 
     def end_round() -> None:
         while (entry := news(late, storage)) != NONE:
             slot, is_cost = entry >> 1, entry & 1 == COST
             arm, reason, tag = late.decisions[slot].tolist()
-            cost = tuple(late.costs[slot].tolist())
+            reward, cost = float(late.rewards[slot]), tuple(late.costs[slot].tolist())
+            units = (largest[arm], charges_of(cost)) if is_cost else (nothing, nothing)
             if late.missing[slot] == 0:
-                units = (largest[arm], charges_of(cost)) if is_cost else (nothing, nothing)
-                tell(arm, reason, tag, float(late.rewards[slot]), cost, *units)
+                ahead = ahead_in_python(late, is_cost, storage.resources)
+                calls.tell_rest(params, storage, arm, reason, tag, reward, cost, *units, ahead)
             elif is_cost:
-                books.cost[:] = cost
-                settle_in_python(books, storage.resources, arm)
+                calls.tell_part(params, storage, arm, math.nan, cost, *units)
+            else:
+                calls.tell_part(params, storage, arm, reward, unknown, *units)
 
     return Course(late.begun, take_in, end_round)
 

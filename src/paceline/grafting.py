@@ -9,27 +9,34 @@ from functools import cache as functools_cache
 from typing import Any, NamedTuple, TypeVar, cast
 
 from paceline.engine import (
+    Choice,
     ask,
     begin,
     choose_again,
     choose_not,
     conclude,
+    conclude_rest,
     decide,
     deliver,
+    finish,
     follow,
     news_once,
     open_turn,
     post_once,
     pull_once,
-    replay,
+    refresh,
     simulate,
     simulate_late,
     sit_out,
+    take_part,
     take_turn,
+    teach,
     tell,
+    tell_part,
+    tell_rest,
 )
 from paceline.kernels.jit import bind, counted_kernel, graft, kernel
-from paceline.kernels.state import Decision, book_rows, state_rows
+from paceline.kernels.state import book_rows, state_rows
 from paceline.policies.policy import Policy, commit_nothing
 from paceline.policies.python_policy import Carrier
 from paceline.worlds.world import World
@@ -50,7 +57,7 @@ def policy_parts(policy: type[Policy]) -> tuple[str, bool, Parts]:
     """What `jit.bind` needs to make a function of a policy: a name, whether it allocates, what the templates name."""
     counted = policy.allocates
     as_kernel = counted_kernel if counted else kernel
-    functions = {name: as_kernel(getattr(policy, name)) for name in ("choose", "learn", "commit")}
+    functions = {name: as_kernel(getattr(policy, name)) for name in ("choose", "learn", "commit", "renew")}
     return f"{policy.__module__}.{policy.__qualname__}", counted, graft_templates(policy, counted, functions)
 
 
@@ -61,7 +68,9 @@ def graft_templates(policy: type[Policy], counted: bool, functions: Parts) -> Pa
     needs_choice = policy.commit is not commit_nothing
     parts: Parts = {**functions, "reasons": as_kernel(lambda: count), "tag_is_arm": as_kernel(lambda: is_arm)}
     parts["rechoose"] = graft(choose_again if needs_choice else choose_not, counted, **parts)
-    for template in (book_rows, state_rows, decide, sit_out, begin, conclude, deliver, ask, tell, follow):
+    rounds = book_rows, state_rows, decide, sit_out, begin, ask, follow, teach
+    news = finish, conclude, conclude_rest, take_part, deliver, tell, tell_part, tell_rest
+    for template in (*rounds, *news):
         parts[template.__name__] = graft(template, counted, **parts)
     return parts
 
@@ -74,18 +83,26 @@ def simulator_for(policy: type[Policy], world: type[World], is_late: bool = Fals
     return bind(template, f"{name} on {world.__module__}", counted, **parts, outcome=kernel(world.outcome))
 
 
-@cache
-def compiled_replayer(policy: type[Policy]) -> Callable[..., None]:
-    """`replay` for a policy."""
-    name, counted, parts = policy_parts(policy)
-    return bind(replay, name, counted, **parts)
-
-
 class Calls(NamedTuple):
     """The two functions of the engine that a live bandit needs all the time."""
 
-    ask: Callable[..., Decision]
+    ask: Callable[..., Choice]
     tell: Callable[..., None]
+
+
+class RareCalls(NamedTuple):
+    """Those that it needs now and then: to read a journal, to learn from elsewhere."""
+
+    follow: Callable[..., None]
+    teach: Callable[..., None]
+    refresh: Callable[..., None]
+
+
+@cache
+def bound_rare_calls(policy: type[Policy]) -> RareCalls:
+    """They are compiled when they are first called."""
+    name, counted, parts = policy_parts(policy)
+    return RareCalls(*(bind(template, name, counted, **parts) for template in (follow, teach, refresh)))
 
 
 @cache
@@ -95,8 +112,22 @@ def bound_calls(policy: type[Policy]) -> Calls:
     return Calls(bind(ask, name, counted, **parts), bind(tell, name, counted, **parts))
 
 
+class PartCalls(NamedTuple):
+    """Those that it needs where the parts of an outcome become known one by one."""
+
+    tell_part: Callable[..., None]
+    tell_rest: Callable[..., None]
+
+
 @cache
-def bound_carrier() -> tuple[Callable[..., bool], Callable[..., Decision], Callable[..., None]]:
+def bound_part_calls(policy: type[Policy]) -> PartCalls:
+    """`tell_part` and `tell_rest` for a policy, waiting to be compiled."""
+    name, counted, parts = policy_parts(policy)
+    return PartCalls(bind(tell_part, name, counted, **parts), bind(tell_rest, name, counted, **parts))
+
+
+@cache
+def bound_carrier() -> tuple[Callable[..., None], Callable[..., Choice], Callable[..., None]]:
     """The compiled half of every plain-Python policy: open a round, begin it with a choice, settle a pull."""
     name, counted, parts = policy_parts(Carrier)
     return (

@@ -1,4 +1,4 @@
-"""Ctrl-C while others work for us: at a safe point, and not in their hands."""
+"""Interrupts at a safe point: not in the hands of those who work for us, and not between steps that belong together."""
 
 import signal
 from collections.abc import Iterator
@@ -59,6 +59,33 @@ def interrupts_held() -> Iterator[Inbox]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if inbox.struck:  # after all had landed
         raise KeyboardInterrupt
+
+
+HELD = ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGUSR1", "SIGUSR2")  # that programs have handlers for
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Steps that belong together: a signal whose handler is written in Python waits until the last of them is done.
+
+    Such a handler may raise an exception anywhere, as that of Ctrl-C does. It runs in the main thread only. This is
+    for a few microseconds; whoever has to wait for others uses `interrupts_held`.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
+    numbers = [getattr(signal, name) for name in HELD if hasattr(signal, name)]
+    handlers = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
+    came: list[int] = []
+    try:
+        for number in handlers:
+            signal.signal(number, lambda number, _: came.append(number))
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 @contextmanager

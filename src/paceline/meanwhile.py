@@ -22,66 +22,130 @@ from threading import Lock, Thread
 from time import perf_counter
 from typing import Any
 
-from paceline.game import calls_for, calls_on_disk
-from paceline.grafting import Calls, cache, policy_parts
+from paceline.engine import Choice
+from paceline.game import calls_for, calls_on_disk, follower_with, part_calls_for, part_calls_on_disk
+from paceline.grafting import Calls, PartCalls, cache, policy_parts
+from paceline.interrupts import signals_held
 from paceline.kernels.jit import without_compiler
-from paceline.kernels.state import Decision, Storage
+from paceline.kernels.state import Storage
 from paceline.machine import python_like_this
 from paceline.policies.policy import Policy
 from paceline.policies.rules import is_ours
+from paceline.undo import keep, put_back
 
 WORTH_COMPILING = 0.1  # seconds of calls in plain Python after which many more are to be expected
 
 HELPER = "from paceline.meanwhile import compile_given; compile_given()"
 
 _one_helper = Lock()
-_helpers: dict[tuple[int, type[Policy], int], Thread] = {}  # by process, for a copy of it has none, and kind
+_ready: dict[tuple[type[Policy], int], Calls] = {}  # machine code that is loaded, for all bandits of a kind
+_followers: dict[tuple[type[Policy], int], Callable[..., None]] = {}
+_helpers: dict[tuple[int, type[Policy], int, bool], Thread] = {}  # by process, for a copy of it has none, and kind
 
 
-class LiveCalls:
-    """`ask` and `tell` for a policy of this package, as good as they can be had without waiting."""
+class Meanwhile:
+    """Functions of the engine for a policy of this package, in plain Python until there is machine code."""
+
+    are_parts = False  # the functions for parts of an outcome, or those that are needed all the time
 
     def __init__(self, policy: Policy, resources: int) -> None:
         self.policy, self.resources = policy, resources
         self.seconds = 0.0
         self.helper: Thread | None = None
         self.process = 0  # in which the helper is
-        self.plain = calls_in_python(type(policy))
-        self.ask: Callable[..., Decision] = self.ask_meanwhile
-        self.tell: Callable[..., None] = self.tell_meanwhile
-
-    def ask_meanwhile(self, params: Any, storage: Storage) -> Decision:
-        """`ask`, which is replaced as soon as there is a better one."""
-        if self.is_compiled():
-            return self.ask(params, storage)
-        begun = perf_counter()
-        arm, reason, tag = self.plain.ask(params, storage)
-        self.seconds += perf_counter() - begun
-        return Decision(int(arm), int(reason), int(tag))  # some are numbers of NumPy
-
-    def tell_meanwhile(self, params: Any, storage: Storage, *news: Any) -> None:
-        """`tell`, likewise."""
-        if self.is_compiled():
-            return self.tell(params, storage, *news)
-        begun = perf_counter()
-        self.plain.tell(params, storage, *news)
-        self.seconds += perf_counter() - begun
-        return None
 
     def is_compiled(self) -> bool:
         """Whether the machine code is there, and in place. Has it made when that is worth the time."""
         if self.helper is None or self.process != os.getpid():  # of a copy of the process the helper is not
             if self.seconds > WORTH_COMPILING:
-                self.process, self.helper = os.getpid(), helper_for(self.policy, self.resources)
+                self.process, self.helper = os.getpid(), helper_for(self.policy, self.resources, self.are_parts)
             return False
         if self.helper.is_alive():
             return False
         try:
-            self.ask, self.tell = calls_for(self.policy, self.resources)  # and does what the helper did not get done
+            self.take_over()  # and do what the helper did not get done
         except OSError:  # no cache any more, and no room for one: that is no reason to fail in the middle of a decision
             self.helper, self.seconds = None, -math.inf
             return False
         return True
+
+    def take_over(self) -> None:
+        """Put machine code in place of plain Python."""
+        raise NotImplementedError
+
+    def timed(self, function: Callable[..., Any], params: Any, storage: Storage, *others: Any) -> Any:
+        """What a function in plain Python gives; the time that it takes is counted.
+
+        Machine code is not interrupted half way, plain Python may be: then it is as if it had not been called.
+        """
+        begun = perf_counter()
+        kept = keep(storage)
+        try:
+            given = function(params, storage, *others)
+        except BaseException:
+            with signals_held():
+                put_back(storage, kept)
+            raise
+        self.seconds += perf_counter() - begun
+        return given
+
+
+class LiveCalls(Meanwhile):
+    """`ask` and `tell` for a policy of this package, as good as they can be had without waiting."""
+
+    def __init__(self, policy: Policy, resources: int) -> None:
+        super().__init__(policy, resources)
+        self.plain = calls_in_python(type(policy))
+        self.ask: Callable[..., Choice] = self.ask_meanwhile
+        self.tell: Callable[..., None] = self.tell_meanwhile
+
+    def ask_meanwhile(self, params: Any, storage: Storage) -> Choice:
+        """`ask`, which is replaced as soon as there is a better one."""
+        if self.is_compiled():
+            return self.ask(params, storage)
+        arm, reason, tag = self.timed(self.plain.ask, params, storage)
+        return int(arm), int(reason), int(tag)  # some are numbers of NumPy
+
+    def tell_meanwhile(self, params: Any, storage: Storage, *news: Any) -> None:
+        """`tell`, likewise."""
+        if self.is_compiled():
+            self.tell(params, storage, *news)
+        else:
+            self.timed(self.plain.tell, params, storage, *news)
+
+    def take_over(self) -> None:
+        """Put machine code in place of plain Python."""
+        self.ask, self.tell = calls_for(self.policy, self.resources)
+
+
+class LivePartCalls(Meanwhile):
+    """`tell_part` and `tell_rest`, likewise."""
+
+    are_parts = True
+
+    def __init__(self, policy: Policy, resources: int) -> None:
+        super().__init__(policy, resources)
+        self.plain = part_calls_in_python(type(policy))
+        self.tell_part: Callable[..., None] = self.tell_part_meanwhile
+        self.tell_rest: Callable[..., None] = self.tell_rest_meanwhile
+
+    def tell_part_meanwhile(self, params: Any, storage: Storage, *part: Any) -> None:
+        """`tell_part`, which is replaced as soon as there is a better one."""
+        if self.is_compiled():
+            self.tell_part(params, storage, *part)
+        else:
+            self.timed(self.plain.tell_part, params, storage, *part)
+
+    def tell_rest_meanwhile(self, params: Any, storage: Storage, *news: Any) -> None:
+        """`tell_rest`, likewise."""
+        if self.is_compiled():
+            self.tell_rest(params, storage, *news)
+        else:
+            self.timed(self.plain.tell_rest, params, storage, *news)
+
+    def take_over(self) -> None:
+        """Put machine code in place of plain Python."""
+        self.tell_part, self.tell_rest = part_calls_for(self.policy, self.resources)
 
 
 def live_calls_for(policy: Policy, resources: int) -> Calls | LiveCalls:
@@ -90,9 +154,31 @@ def live_calls_for(policy: Policy, resources: int) -> Calls | LiveCalls:
     A policy from elsewhere is compiled before its first decision: it may not compile at all, and without the compiler
     it may fail where machine code goes on, as when it divides by zero.
     """
-    if is_ours(policy) and not calls_on_disk(policy, resources):
-        return LiveCalls(policy, resources)
-    return calls_for(policy, resources)
+    if not is_ours(policy):
+        return calls_for(policy, resources)
+    kind = type(policy), resources
+    if kind not in _ready:
+        if not calls_on_disk(policy, resources):
+            return LiveCalls(policy, resources)
+        _ready[kind] = calls_for(policy, resources)
+    return _ready[kind]
+
+
+def live_follower_for(policy: Policy, params: Any, storage: Storage) -> Callable[..., None]:
+    """`follow` for a policy; of one of this package it is the same for all bandits of a kind."""
+    kind = type(policy), len(storage.resources)
+    if not is_ours(policy):
+        return follower_with(policy, params, storage)
+    if kind not in _followers:
+        _followers[kind] = follower_with(policy, params, storage)
+    return _followers[kind]
+
+
+def live_part_calls_for(policy: Policy, resources: int) -> PartCalls | LivePartCalls:
+    """`tell_part` and `tell_rest` for a policy of this package, likewise."""
+    if not part_calls_on_disk(policy, resources):
+        return LivePartCalls(policy, resources)
+    return part_calls_for(policy, resources)
 
 
 @cache
@@ -102,15 +188,22 @@ def calls_in_python(policy: type[Policy]) -> Calls:
     return Calls(without_compiler(parts["ask"]), without_compiler(parts["tell"]))
 
 
-def helper_for(policy: Policy, resources: int) -> Thread:
+@cache
+def part_calls_in_python(policy: type[Policy]) -> PartCalls:
+    """`tell_part` and `tell_rest` for a policy, without machine code."""
+    _, _, parts = policy_parts(policy)
+    return PartCalls(without_compiler(parts["tell_part"]), without_compiler(parts["tell_rest"]))
+
+
+def helper_for(policy: Policy, resources: int, are_parts: bool) -> Thread:
     """What waits for another process to compile a policy: one is enough for all bandits of a kind.
 
     It is a thread that does not keep the program from ending.
     """
-    kind = os.getpid(), type(policy), resources
+    kind = os.getpid(), type(policy), resources, are_parts
     with _one_helper:
         if kind not in _helpers:
-            job = base64.b64encode(pickle.dumps((policy, resources)))
+            job = base64.b64encode(pickle.dumps((policy, resources, are_parts)))
             _helpers[kind] = Thread(target=compile_elsewhere, args=(job,), daemon=True)
             with suppress(RuntimeError):  # there may be no room for a thread
                 _helpers[kind].start()
@@ -129,5 +222,5 @@ def compile_elsewhere(job: bytes) -> None:
 
 def compile_given() -> None:
     """What the other process does."""
-    policy, resources = pickle.loads(base64.b64decode(sys.stdin.buffer.read()))
-    calls_for(policy, resources)
+    policy, resources, are_parts = pickle.loads(base64.b64decode(sys.stdin.buffer.read()))
+    (part_calls_for if are_parts else calls_for)(policy, resources)

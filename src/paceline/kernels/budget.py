@@ -47,6 +47,7 @@ TALLY = np.dtype(
         [
             ("rounds", np.int64),  # not t: numba takes a record that begins like a clock for one
             ("t", np.int64),
+            ("since", np.int64),
             ("seed", np.uint64),
             ("stream", np.uint64),
             ("earned", np.float64),
@@ -54,6 +55,10 @@ TALLY = np.dtype(
             ("idle", np.int64),
             ("fault", np.int64),
             ("faulty", np.int64),
+            ("arm", np.int64),
+            ("reason", np.int64),
+            ("tag", np.int64),
+            ("told", np.int64),
         ],
     )
 )
@@ -63,6 +68,7 @@ class Tally(Protocol):
     """The fields of `TALLY`."""
 
     t: int  # the current round, from 1
+    since: int  # the last round before the present rates came into force
     seed: int  # the key of the world's random numbers, with
     stream: int
     rounds: int  # over which a start stock without income is to last; 0 if there is none such
@@ -71,6 +77,10 @@ class Tally(Protocol):
     idle: int  # all rounds without a pull
     fault: int  # what a policy did that it must not do, and
     faulty: int  # the number with which it did it
+    arm: int  # this and the next two: the last decision of a live bandit, and
+    reason: int
+    tag: int
+    told: int  # how many outcomes it was told; both for a call that was cut short before Python has heard of it
 
 
 class Books(NamedTuple):
@@ -80,7 +90,9 @@ class Books(NamedTuple):
     start: Ints  # the stock before the first round
     rate: Ints  # whole units of income per round, and
     rate_part: Ints  # the rest in 2**-31 units
+    folded: Ints  # income at the rates that were in force before
     credited: Ints  # income besides
+    unpaced: Ints  # the part of it that is none of the policy's rate
     held: Ints  # income that is still to be credited, in equal parts over
     held_rounds: Ints  # so many rounds
     cap: Ints  # the most that can be in stock
@@ -94,6 +106,8 @@ class Books(NamedTuple):
     cost: Floats  # of the pull that is being settled, on that scale
     peak: Floats  # for the outlook (outlook.py): the most that was expected back of pulls on their way, fading, and
     depth: Floats  # how many such pulls there were
+    pace: Floats  # what a policy that paces on a line of its own may spend per round; 0 without such a line, which is
+    pace_line: Floats  # what it may have spent by now
     unpaid: Floats  # (K, D): pulls whose cost is not known yet
     largest: Ints  # (K, D): the largest possible cost of each arm
     pulls: Ints  # (K,): pulls whose outcome is known; the n-th pull of an arm is the n-th draw of the world
@@ -102,9 +116,41 @@ class Books(NamedTuple):
 @kernel
 def line_units(books: Books, d: int) -> int:
     """The line of resource d in this round, rounded down to a unit."""
-    t = books.tally.t
+    t = books.tally.t - books.tally.since
     income = books.rate[d] * t + ((books.rate_part[d] * t) >> PART_BITS)
-    return int(books.start[d] + books.credited[d] - books.lost[d] + income)
+    return int(books.start[d] + books.folded[d] + books.credited[d] - books.lost[d] + income)
+
+
+@kernel
+def fold_income(books: Books, resources: Any) -> None:
+    """Let the rates that are in force begin anew: what came in at them so far becomes a number of its own.
+
+    The line stays where it is. (A part of a unit that was not counted yet is lost.)
+    """
+    tally = books.tally
+    for d in range(len(resources)):
+        t = tally.t - tally.since
+        books.folded[d] += books.rate[d] * t + ((books.rate_part[d] * t) >> PART_BITS)
+    tally.since = tally.t
+
+
+@kernel
+def average_rate(books: Books, d: int, line: int) -> float:
+    """What has come in of a resource per round, as if the present rate had been in force from the first."""
+    since = books.tally.since
+    earlier = (books.rate[d] + books.rate_part[d] / (1 << PART_BITS)) * since
+    return float((line - books.folded[d] - books.unpaced[d] + earlier) * books.unit[d] / books.tally.t)
+
+
+@kernel
+def paced_headroom(books: Books, d: int, headroom: float) -> float:
+    """The headroom on the line that the policy paces on: it moves by ``pace`` a round and is never above the guard's.
+
+    What comes in while rounds are few is kept on the guard's line for the time in which they are many.
+    """
+    used = (books.spent[d] + books.reserved[d]) * books.unit[d]
+    books.pace_line[d] = min(books.pace_line[d] + books.pace[d], used + headroom)
+    return float(books.pace_line[d] - used)
 
 
 @kernel
@@ -114,10 +160,11 @@ def overflow(books: Books, d: int) -> int:
     Where the true line is not a whole number of units, one more: what was rounded off it is lost, too, and must not
     come back with the next round's income.
     """
-    over = line_units(books, d) - books.spent[d] - books.cap[d]
-    if over < 0:
+    stock = line_units(books, d) - books.spent[d]
+    if stock < books.cap[d]:  # compared, not subtracted: after an overrun the difference may not fit 64 bits
         return 0
-    rounded_off = (books.rate_part[d] * books.tally.t) & ((1 << PART_BITS) - 1)
+    over = stock - books.cap[d]
+    rounded_off = (books.rate_part[d] * (books.tally.t - books.tally.since)) & ((1 << PART_BITS) - 1)
     return int(over + 1 if rounded_off > 0 else over)
 
 
@@ -141,11 +188,14 @@ def open_round(books: Books, resources: Any, rate: Floats, headroom: Floats, pla
             over = overflow(books, d)
             books.lost[d] += over
             line -= over
-        if books.credited[d] > 0:
-            rate[d] = min(line * books.unit[d] / tally.t, 1.0)
+        if books.credited[d] != books.unpaced[d]:
+            rate[d] = min(max(average_rate(books, d, line), 0.0), 1.0)  # below 0 when more has left than came in
         left = line - spent - books.reserved[d]
         books.headroom[d] = left
         headroom[d] = left * books.unit[d]
+        if books.pace[d] > 0.0:
+            rate[d] = min(books.pace[d], 1.0)
+            headroom[d] = paced_headroom(books, d, headroom[d])
         payable = payable and left >= books.least[d]
         if tally.rounds > 0 and books.rate[d] == 0:
             planned[d] = books.start[d] * books.unit[d] * max(1.0 - tally.t / tally.rounds, 0.0)

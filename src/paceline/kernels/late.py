@@ -111,6 +111,14 @@ def next_news(late: Late, t: int) -> int:
 
 
 @kernel
+def known_ahead(late: Late, is_cost: bool, resources: Any) -> int:
+    """What was known of a pull before its last news, which is of its costs or of its reward: see `observe_rest`."""
+    if late.together[0]:
+        return 0
+    return 1 if is_cost else (2 << len(resources)) - 2
+
+
+@kernel
 def close_truth(late: Late, books: Books) -> None:
     """Note the headroom that is really left at the end of a round."""
     for d in range(late.spent.size):

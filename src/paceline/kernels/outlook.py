@@ -20,7 +20,7 @@ of it is kept back: more would run over. With nothing on its way the outlook is 
 import math
 
 from paceline.kernels.budget import Books
-from paceline.kernels.estimates import Estimates, variance
+from paceline.kernels.estimates import Estimates, cost_variance, known_costs
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import Floats, State
 
@@ -49,10 +49,9 @@ def expected_back(books: Books, arms: Estimates, largest: Floats, d: int, cap: f
         on_way = books.unpaid[i, d]
         if on_way > 0.0:
             count += on_way
-            pulls = arms.pulls[i]
-            if pulls > 0:
+            if known_costs(arms, i, d).number > 0:
                 back += on_way * max(largest[i, d] - arms.cost_mean[i, d], 0.0)
-                spread += on_way * variance(arms.cost_squares[i, d], arms.cost_mean[i, d], pulls)
+                spread += on_way * cost_variance(arms, i, d)
     kept = 1.0 - 1.0 / max(DELAYS * (books.depth[d] + 1.0), SHARE * t)
     books.depth[d] = max(count, kept * books.depth[d])
     books.peak[d] = max(back, kept * books.peak[d])

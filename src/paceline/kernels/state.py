@@ -81,19 +81,19 @@ class State(NamedTuple):
     cap: Floats  # (D,), the most that can be in stock; infinite without a cap
     largest: Floats  # (K, D), the largest possible cost of each arm
     arms: Estimates
-    pending: Ints  # (K,), pulls whose outcome is not known yet
+    pending: Ints  # (K,), pulls of which not all is known yet
     context: Floats  # (0,), for later
     memory: Any  # a NamedTuple of arrays of the policy's own
     scratch: Scratch
 
 
 # Rows of the blocks.
-AMOUNTS = 13  # of `Books`, from start to least
-MEASURES = 9  # unit, cost, peak, depth; rate, headroom, outlook, planned, cap
+AMOUNTS = 15  # of `Books`, from start to least
+MEASURES = 11  # unit, cost, peak, depth, pace, pace line; rate, headroom, outlook, planned, cap
 COUNTS = 3  # pulls of the books; pulls of the estimates, pending
-NUMBERS = 6  # reward sum, squares, mean, width; rewards and shares of the scratch
-COSTS = 5  # largest, sum, squares, mean; unpaid of the books
-WIDTH_ROW, LOWEST_ROW, CAP_ROW = 3, 10, 6
+NUMBERS = 9  # reward sum, squares, mean, width; rewards and shares of the scratch; three rows of known rewards
+COSTS = 8  # largest, sum, squares, mean; unpaid of the books; three rows of known costs
+WIDTH_ROW, LOWEST_ROW, CAP_ROW = 3, 12, 8
 
 
 class Storage(NamedTuple):
@@ -120,17 +120,18 @@ class Storage(NamedTuple):
 def book_rows(storage: Storage) -> Any:
     """The fields of `Books` after the tally: views of the blocks. (A kernel cannot return a record.)"""
     a, m = storage.amounts, storage.measures
-    lines = a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]
-    return (*lines, m[0], m[1], m[2], m[3], storage.costs[4], storage.limits, storage.counts[0])
+    early = a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]
+    late = a[8], a[9], a[10], a[11], a[12], a[13], a[14]
+    return (*early, *late, m[0], m[1], m[2], m[3], m[4], m[5], storage.costs[4], storage.limits, storage.counts[0])
 
 
 @kernel
 def state_rows(storage: Storage) -> Any:
     """The fields of `State` after clock and record: views of the blocks."""
     m, c, n, k = storage.measures, storage.counts, storage.numbers, storage.costs
-    arms = Estimates(c[1], n[0], n[1], n[2], n[3], k[1], k[2], k[3])
+    arms = Estimates(c[1], n[0], n[1], n[2], n[3], k[1], k[2], k[3], n[6:], k[5:])
     scratch = Scratch(n[4], storage.scratch, n[5], storage.members, storage.program)
-    shown = m[4], m[5], m[6], m[7], m[8]
+    shown = m[6], m[7], m[8], m[9], m[10]
     return (storage.resources, *shown, k[0], arms, c[2], storage.context, storage.memory, scratch)
 
 

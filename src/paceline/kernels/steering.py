@@ -83,9 +83,9 @@ def fallen_amount(program: Program, resource: int, room: float, row: int) -> flo
 
 
 @kernel
-def arm_spread(variance: float, pulls: int) -> float:
-    """The variance of an arm's cost, with a word of doubt for few pulls; the largest there is without any."""
-    return variance + UNKNOWN_SPREAD / pulls if pulls > 0 else UNKNOWN_SPREAD
+def arm_spread(variance: float, known: float) -> float:
+    """The variance of an arm's cost, with a word of doubt where few are known; the largest there is without any."""
+    return variance + UNKNOWN_SPREAD / known if known > 0 else UNKNOWN_SPREAD
 
 
 @kernel

@@ -1,41 +1,51 @@
 """Bandit: decisions in a running program, under a budget that late, lost or wrong news cannot overdraw."""
 
+import asyncio
 import logging
-import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral
-from threading import RLock
-from types import TracebackType
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from types import EllipsisType, TracebackType
+from typing import Any
 
-from paceline import checks
-from paceline.errors import InvalidPolicy, InvalidValue, PacelineError, UnknownName
-from paceline.kernels.state import GUARD, SKIP
-from paceline.live import recovery, snapshot
+from paceline import __version__, checks
+from paceline.errors import InvalidValue, PacelineError
+from paceline.interrupts import signals_held
+from paceline.live import recovery, requests, snapshot
+from paceline.live.advice import best_mix_of, prices_of
 from paceline.live.arms import ACTIVE, PAUSED, RETIRED
-from paceline.live.change import Change
+from paceline.live.booking import ASKING, CLOSED_BY_USER, Booking
 from paceline.live.config import make_config
-from paceline.live.decision import Decision, as_decision
-from paceline.live.journal import Journal
+from paceline.live.decision import Decision
+from paceline.live.estimate import ArmEstimate, arm_estimate
+from paceline.live.events import Event, Opened, write_tell
+from paceline.live.keeper import KEEP
 from paceline.live.ledger import Ledger
-from paceline.live.resource import DOWN, UP
-from paceline.live.view import View
+from paceline.live.log import entries_of
+from paceline.live.options import check_options, check_path
+from paceline.live.outcomes import settle
+from paceline.live.picture import picture_of
+from paceline.live.pulls import is_told
+from paceline.live.record import Record, record_of
+from paceline.live.reports import report_of
+from paceline.live.status import Status, glance_at, status_of
 from paceline.policies import PolicyLike
+from paceline.policies.code import digest_of_code
 
 LOG = logging.getLogger("paceline")
 
-NO_ARM_ACTIVE = "no arm is active"
+SNAPSHOT_EVERY = 100_000
 
 Amount = float | Mapping[str, float]  # of one resource, or of several by name
 MaxCost = float | Mapping[str, float] | Mapping[str, float | Mapping[str, float]]
 
 
-class Bandit(View):
+class Bandit(Booking):
     """Choose an arm, round by round, and learn from what it brings; never spend more than was credited.
 
     ``arms``        names. Arms may come and go later.
-    ``budget``      income per round, in the unit of costs; 0 if all of it comes by `credit`.
+    ``budget``      income per round, in the unit of costs; 0 if all of it comes by `credit` or by the clock.
     ``policy``      a name or an object, as in `simulate`.
     ``max_cost``    the largest possible cost of a pull: one for all arms, or {name: cost}.
     ``max_reward``  the largest possible reward of a pull.
@@ -46,25 +56,31 @@ class Bandit(View):
     ``cap``         the most that can be in stock, as in a battery; what would be above it is lost.
     ``max_refill``  how much a pull may bring back; a cost may then be as low as -max_refill.
     ``rounds``      how many rounds a start stock without income has to last, and the horizon of a policy that needs it.
+    ``hourly``      income per hour of the clock, from the first round on; it needs a ``cap``.
+    ``period``      seconds after which the traffic repeats itself, such as a day: the policy then paces at the average
+                    rate per round of the last period.
     ``expires``     seconds after which a decision that is not settled expires, unless `ask` says otherwise.
     ``silence``     the reward that is meant when a decision expires with all costs but no reward, such as 0 for no
                     click; nothing is learned from it unless this is given.
-    ``remember``    how many settled decisions are kept to recognise news that comes twice, and how many expired ones to
-                    be corrected by a late cost.
-    ``journal``     a new file that every event is written to before the call returns; see `open`.
-    ``clock``       the time in seconds, for expiry alone.
+    ``remember``    how many settled decisions are kept to recognise news that comes twice, how many expired ones to be
+                    corrected by a late cost, and how many answers for requests that come twice.
+    ``worker``      the name of one of several programs: its ids begin with it, and its draws are its own.
+    ``journal``     a new file that every event is written to before the call returns; see `open`, also for the options
+                    of a journal: ``fsync``, ``snapshot_every``, ``rotate_every``, ``closed`` and ``mode``.
+    ``clock``       the time in seconds.
 
     With several resources ``budget`` is a mapping by their names, such as {"money": 0.5, "calls": 1.0}, and so are
-    ``max_cost``, ``scale``, ``start``, ``cap`` and ``max_refill``, the costs that are told, and the amounts that can be
-    seen. (A ``max_cost`` that is a number is for all resources.)
+    ``max_cost``, ``scale``, ``start``, ``cap``, ``hourly`` and ``max_refill``, the costs that are told, and the amounts
+    that can be seen. (A ``max_cost`` that is a number is for all resources.)
 
     The promise, for each resource: after every call  spent + reserved <= credited,  where credited is the start stock,
-    the budget of the rounds so far and what `credit` added. A decision reserves the largest cost of its arm until its
-    cost is told, it is cancelled, or it expires (then the reservation is charged in full, and a late true cost corrects
-    it). So the promise does not hang on when, in what order, or whether news comes; only on no pull costing more than
-    its ``max_cost``.
+    the budget of the rounds so far and what came by `credit` or by the clock. A decision reserves the largest cost of
+    its arm until its cost is told, it is cancelled, or it expires (then the reservation is charged in full, and a late
+    true cost corrects it). So the promise does not hang on when, in what order, or whether news comes; only on no pull
+    costing more than its ``max_cost``.
 
-    One Bandit may be used from many threads. A refused call changes nothing.
+    One Bandit may be used from many threads. A copy of the process (fork) may not use it. A refused call changes
+    nothing.
 
     >>> bandit = Bandit(arms=["banner", "video"], budget=0.5, seed=7)
     >>> decision = bandit.ask()
@@ -97,15 +113,21 @@ class Bandit(View):
         cap: Amount | None = None,
         max_refill: Amount | None = None,
         rounds: int | None = None,
+        hourly: Amount | None = None,
+        period: float | None = None,
         expires: float | None = None,
         silence: float | None = None,
         remember: int = 10_000,
+        worker: str | None = None,
         journal: str | os.PathLike[str] | None = None,
         fsync: bool = False,
-        snapshot_every: int | None = recovery.SNAPSHOT_EVERY,
+        snapshot_every: int | None = SNAPSHOT_EVERY,
+        rotate_every: int | None = None,
+        closed: str = KEEP,
+        mode: int = 0o600,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        check_options(clock, fsync, snapshot_every)
+        upkeep = check_options(clock, fsync, snapshot_every, rotate_every, closed, mode)
         if journal is not None:
             check_path("journal", journal)
         config = make_config(
@@ -123,28 +145,14 @@ class Bandit(View):
             remember=remember,
             expires=expires,
             silence=silence,
+            hourly=hourly,
+            period=period,
+            worker=worker,
         )
         self._start(Ledger(config), clock)
         if journal is not None:
-            self._keep(recovery.begin_journal(journal, self._ledger, fsync), snapshot_every, 0)
-
-    def _start(self, ledger: Ledger, clock: Callable[[], float]) -> None:
-        """The parts that every bandit has."""
-        self._ledger = ledger
-        self._clock = clock
-        self._lock = RLock()
-        self._change = Change()
-        self._journal: Journal | None = None
-        self._snapshot_every: int | None = None
-        self._next_snapshot = math.inf
-        self.recovered: str | None = None
-
-    def _keep(self, journal: Journal, snapshot_every: int | None, snapshot_lines: int) -> None:
-        """Write every event to a journal from now on; the next snapshot is so many lines after the last."""
-        if snapshot_every is not None:
-            self._next_snapshot = snapshot_lines + snapshot_every
-        self._snapshot_every = snapshot_every
-        self._journal = journal
+            digest = digest_of_code(config.policy)
+            self._keep(recovery.begin_journal(journal, self._ledger, upkeep, digest, self._now()))
 
     @classmethod
     def open(
@@ -152,30 +160,57 @@ class Bandit(View):
         path: str | os.PathLike[str],
         *,
         policy: PolicyLike | None = None,
+        wait: float = 0.0,
         fsync: bool = False,
-        snapshot_every: int | None = recovery.SNAPSHOT_EVERY,
+        snapshot_every: int | None = SNAPSHOT_EVERY,
+        rotate_every: int | None = None,
+        closed: str = KEEP,
+        mode: int = 0o600,
         clock: Callable[[], float] = time.time,
     ) -> "Bandit":
         """Go on with a journal: the same bandit, bit for bit, as the one that wrote it.
 
-        A last line torn by a crash was never acknowledged; it is dropped, and ``recovered`` says so (a warning is
-        logged too). ``fsync`` syncs every event to the disk before the call returns, which survives a loss of power;
-        without it, events survive the death of the process, and `sync` is there for the moments that matter. A snapshot
-        every so many events bounds the time that this takes.
+        A last line that a crash has cut off is dropped, and ``recovered`` says so (a warning is logged too). A journal
+        that an earlier version wrote becomes ``name.000001``, and a new file goes on from it: every amount is as it
+        was, but what the policy believes is computed anew, and ``recovered`` says so.
 
-        ``policy`` is needed for a policy of your own only: an object with the same parameters as before, or
-        "module:Class" or "file.py:Class", to which the parameters in the file are given.
+        ``policy``          is needed for a policy of your own only: an object with the same parameters as before, or
+                            "module:Class" or "file.py:Class", to which the parameters in the file are given. If its
+                            code was edited since, ``recovered`` says that its beliefs may differ.
+        ``wait``            seconds to wait for a journal that another bandit still has open.
+        ``fsync``           every call returns only when its event would survive a loss of power; threads share a sync.
+                            Without it, events survive the death of the process, and `sync` is there for the moments
+                            that matter.
+        ``snapshot_every``  lines after which the state is written beside the journal, in another thread: it bounds the
+                            time that opening takes.
+        ``rotate_every``    lines after which a new segment is begun: the old one becomes ``name.000001`` and so on.
+        ``closed``          what becomes of closed segments that snapshots stand for: "keep", "gzip" or "drop".
+        ``mode``            the permissions of new files.
         """
-        check_options(clock, fsync, snapshot_every)
+        upkeep = check_options(clock, fsync, snapshot_every, rotate_every, closed, mode)
         check_path("journal", path)
-        found = recovery.reopen_journal(path, policy, fsync)
+        checks.real("wait", wait, 0)
+        found = recovery.reopen_journal(path, policy, upkeep, wait)
         bandit = cls.__new__(cls)
         bandit._start(found.ledger, clock)
-        bandit._keep(found.journal, snapshot_every, found.snapshot_lines)
-        bandit.recovered = found.report
-        if found.report:
-            LOG.warning("%s", found.report)
+        bandit._keep(found.keeper)
+        bandit._note_opening(found)
         return bandit
+
+    def _note_opening(self, found: recovery.Reopened) -> None:
+        """Write down who goes on with the journal, and say what was amiss."""
+        policy, report = self._ledger.config.policy, found.report
+        digest = self._digest
+        if found.is_old:
+            found.keeper.leave_old_format(self._ledger, digest, self._now())
+        if found.digest and found.digest != digest:
+            edited = f"the code of policy {policy.name} was edited since: its beliefs may differ from those before"
+            report = edited if report is None else f"{report}; {edited}"
+        if found.digest != digest or report:
+            self._book(Opened(__version__, digest, os.getpid(), self._now()))
+        self.recovered = report
+        if report:
+            LOG.warning("%s", report)
 
     @classmethod
     def load(
@@ -183,7 +218,7 @@ class Bandit(View):
     ) -> "Bandit":
         """The bandit that `save` wrote: the same future decisions, bit for bit. It has no journal.
 
-        ``policy`` is as in `open`.
+        ``policy`` is as in `open`. A file that is loaded twice makes two bandits, each with the whole headroom.
         """
         check_options(clock)
         check_path("path", path)
@@ -195,202 +230,443 @@ class Bandit(View):
         """Write everything to one readable JSON file, all or nothing."""
         check_path("path", path)
         with self._lock:
-            self._change.check_books()
-            try:
-                snapshot.write_file(path, snapshot.describe_ledger(self._ledger))
-            except OSError as error:
-                raise PacelineError(f"{path} must be a file to write to, but: {error.strerror or error}") from error
+            self._check_books()
+            self._ledger.config.to_dict()  # a setting that no file can hold is named before all else
+            picture = picture_of(self._ledger)
+        try:
+            snapshot.write_file(path, snapshot.describe_picture(picture))
+        except OSError as error:
+            raise PacelineError(f"{path} must be a file to write to, but: {error.strerror or error}") from error
 
     # Rounds and news.
 
-    def ask(self, expires: float | None = None) -> Decision:
-        """Begin a round: its budget arrives, and the policy decides.
+    def ask(
+        self,
+        expires: float | None = None,
+        *,
+        arms: Sequence[str] | None = None,
+        max_cost: MaxCost | None = None,
+        key: str | None = None,
+    ) -> Decision:
+        """Begin a round: its budget arrives, and the policy decides. An arm waits for `tell` or `cancel` then.
 
-        ``expires`` is in seconds from now. An arm that comes back waits for `tell` or `cancel`. An error that the code
-        of a policy of your own raises comes through as it is; the round has not begun then, and may be asked for again.
+        ``expires``   seconds from now after which the decision expires.
+        ``arms``      only these arms may be chosen this time; those of them that are paused may not.
+        ``max_cost``  the largest costs of this call: one for all arms, or {name: cost}.
+        ``key``       names the request. The same key gives the same decision, without a new round, also after a
+                      restart, as long as fewer than ``remember`` other keys were asked with since.
+
+        An error that the code of a policy of your own raises comes through as it is; the round has not begun then, and
+        may be asked for again.
         """
-        if expires is not None:
-            checks.real("expires", expires, 0, above_low=True)
+        if expires is not None or arms is not None or max_cost is not None or key is not None:
+            return self._ask_specially(expires, arms, max_cost, key)
         with self._lock:
+            if self._stopped is not None:
+                self._look_again()
             ledger = self._ledger
-            lasting = ledger.config.expires if expires is None else expires
-            deadline = None if lasting is None else self._now() + float(lasting)
-            if ledger.deadlines:
-                self._expire_due()
-            with self._change:
-                choice = ledger.decide(deadline)
-                if isinstance(choice, BaseException):
-                    self._write('["failed"]')
+            now = self._now()
+            if ledger.deadlines.heap or ledger.deadlines.old:
+                self._expire_due(now)
+            if ledger.may_fail:
+                decision = self._ask_user_policy(now, ledger.lasting)
+            else:
+                self._stopped = ASKING
+                deadline = None if ledger.lasting is None else now + ledger.lasting
+                if self._journal is not None:
+                    decision = self._begin(ledger.decide(now), now, deadline)
                 else:
-                    slot, reason, tag = choice
-                    if self._journal is not None:
-                        tail = "" if deadline is None else f",{deadline!r}"
-                        self._write(f'["ask",{slot},{reason},{tag}{tail}]')
-            if isinstance(choice, BaseException):
-                raise choice
-            if reason == GUARD:
-                return self._refusal(tag)
-            arm_set = ledger.arm_set
-            other = arm_set.name_at[tag] if ledger.tag_is_arm else None
-            likely = ledger.propensity(slot, reason, tag) if ledger.is_random else None
-            return as_decision(
-                (ledger.rounds, arm_set.name_at[slot], ledger.situations[reason], other, None, None, None, likely)
-            )
+                    decision = ledger.decide_and_begin(now, deadline)
+                    self._stopped = None
+                    if ledger.is_notable:
+                        self._take_note()
+        if self._commits:
+            self._commit()
+        return decision
 
-    def _now(self) -> float:
-        """The time."""
-        return checks.real("the time that clock gives", self._clock())
-
-    def _refusal(self, slot: int) -> Decision:
-        """The answer for a round in which the guard let nothing be pulled, or not the arm in this slot.
-
-        A choice that no policy may make is refused, too: then the round is sat out, and the mistake is raised.
-        """
-        ledger = self._ledger
-        arm_set, config = ledger.arm_set, ledger.config
-        if ledger.mistake is not None:
-            raise ledger.mistake
-        likely = ledger.propensity(SKIP, GUARD, slot) if ledger.is_random else None
-        if not arm_set.slots:
-            return Decision(ledger.rounds, None, NO_ARM_ACTIVE, propensity=likely)
-        d, largest = arm_set.find_shortage(slot)
-        resource = config.resources[d]
-        headroom = resource.currency.amount(int(arm_set.books.headroom[d]))
-        name = None if ledger.is_unnamed else resource.name
-        refused = arm_set.name_at[slot]
-        return Decision(ledger.rounds, None, ledger.situations[GUARD], refused, headroom, largest, name, likely)
-
-    def tell(self, id: int, reward: float | None = None, cost: Amount | None = None) -> None:
+    def tell(
+        self, id: int | str, reward: float | None = None, cost: Amount | None = None, *, overrun: bool = False
+    ) -> None:
         """What a decision has brought: reward, costs, or some of it now and the rest later.
 
-        Telling the same again changes nothing; other numbers are refused. The policy learns once all is known; a cost
-        frees what was reserved of its resource beyond it at once.
+        Each part teaches when it is told; but with ``silence`` see late_rewards.py for the rewards. Telling the same
+        again changes nothing; other numbers are refused. A cost frees what was reserved of its resource beyond it.
+
+        A cost above the largest is refused, since the line cannot be kept then. If it was really spent, say
+        ``overrun=True``: it is booked, what it is above the line is repaid before anything else is pulled, and
+        `status` shows it.
         """
-        number = id if type(id) is int else check_id(id)
+        if type(overrun) is not bool:
+            raise InvalidValue(f"overrun must be True or False, got {overrun!r}")
         with self._lock:
+            if self._stopped is not None:
+                self._look_again()
             ledger = self._ledger
+            if type(id) is int and not ledger.has_own_id:
+                number = id
+            else:
+                found = ledger.numbers.pop(id, None) if type(id) is str else None
+                if found is None:
+                    found = self._number_of(id, reward, cost, overrun)
+                    if found is None:
+                        return
+                number = found
             costs = (cost,) if ledger.is_unnamed else ledger.config.in_order("cost", cost)
-            if ledger.deadlines:
-                self._expire_due()
-            with self._change:
-                if ledger.tell(number, reward, costs) and self._journal is not None:
-                    told = ",".join([as_json(cost, UP) for cost in costs])
-                    self._write(f'["tell",{number},{as_json(reward)},{told}]')
+            if ledger.deadlines.heap or ledger.deadlines.old:
+                now = self._now()
+                self._expire_due(now)
+                self._expire_if_due(number, now)
+            pull = ledger.pending.get(number)
+            if (
+                pull is not None
+                and not ledger.may_be_silent
+                and requests.is_usual(pull, reward, costs, ledger.max_reward)
+            ):
+                now = 0 if self._journal is None else self._now()  # before anything is done: the clock may fail
+                self._stopped = number, reward, costs
+                if self._journal is not None:
+                    self._append(write_tell(number, reward, costs, now))
+                settle(ledger, number, pull, reward, costs)  # type: ignore[arg-type]  # a float
+                self._stopped = None
+                if self._journal is not None:
+                    self._tend()
+            else:
+                event = requests.tell(ledger, number, reward, costs, self._now(), overrun)
+                if event is not None:
+                    self._book(event)
+        if self._commits:
+            self._commit()
 
-    def cancel(self, id: int) -> None:
+    async def aask(
+        self,
+        expires: float | None = None,
+        *,
+        arms: Sequence[str] | None = None,
+        max_cost: MaxCost | None = None,
+        key: str | None = None,
+    ) -> Decision:
+        """`ask` for a coroutine: it waits for the disk in another thread, if it has to wait at all (``fsync``).
+
+        If the coroutine is cancelled meanwhile, so is the decision, unless it has a ``key`` by which it can be had.
+        """
+        ask = partial(self.ask, expires, arms=arms, max_cost=max_cost, key=key)
+        if not self._commits:
+            return ask()
+        asking = asyncio.ensure_future(asyncio.to_thread(ask))
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            if key is None:
+                asking.add_done_callback(self._cancel_unheard)
+            raise
+
+    def _cancel_unheard(self, asking: "asyncio.Future[Decision]") -> None:
+        """Nobody has heard of a decision."""
+        if not asking.cancelled() and asking.exception() is None and asking.result().arm is not None:
+            self.cancel(asking.result().id)
+
+    async def atell(
+        self, id: int | str, reward: float | None = None, cost: Amount | None = None, *, overrun: bool = False
+    ) -> None:
+        """`tell` for a coroutine, likewise."""
+        tell = partial(self.tell, id, reward, cost, overrun=overrun)
+        await asyncio.to_thread(tell) if self._commits else tell()
+
+    def cancel(self, id: int | str) -> None:
         """A decision was never acted on: its reservation is released, nothing is learned."""
-        self._settle_without_outcome(id, "cancel")
+        self._change(lambda ledger, now: requests.cancel(ledger, self._open_number(id, now), now))
 
-    def expire(self, id: int) -> None:
+    def expire(self, id: int | str) -> None:
         """Give up waiting for a decision.
 
         Without a cost its reservation is charged in full, until a late true cost corrects it. With a cost but no reward
-        it is told ``silence``, if the bandit has one; else nothing is learned until a late reward comes.
+        it is told ``silence``, if the bandit has one; else a late reward is learned when it comes. What was told stays
+        learned.
         """
-        self._settle_without_outcome(id, "expire")
+        self._change(lambda ledger, now: requests.expire(ledger, self._open_number(id, now), now))
 
-    def _settle_without_outcome(self, id: int, how: str) -> None:
-        number = check_id(id)
+    def observe(self, arm: str, reward: float, cost: Amount) -> None:
+        """Learn from a pull that was made elsewhere, such as last week: nothing is spent, and no round is counted."""
+        self._change(lambda ledger, now: requests.observe(ledger, arm, reward, cost, now))
+
+    def report(self) -> dict[str, Any]:
+        """What this bandit has learned itself, as sums that add up: for `merge` by others, or at the start of the next.
+
+        It is plain data for JSON. What others have reported to it is not in it.
+        """
         with self._lock:
-            self._expire_due()
-            happen = self._ledger.cancel if how == "cancel" else self._ledger.expire
-            with self._change:
-                if happen(number):
-                    self._write(f'["{how}",{number}]')
+            self._check_books()
+            ledger = self._ledger
+            return report_of(ledger.arm_set, ledger.foreign, ledger.rounds, ledger.late)
 
-    def _expire_due(self) -> None:
-        """Expire what is due by the clock."""
-        ledger = self._ledger
-        if not ledger.deadlines:
-            return
-        now = self._now()
-        while (number := ledger.due(now)) is not None:
-            name = ledger.arm_set.names[ledger.pending[number].slot]
-            with self._change:
-                ledger.expire(number)
-                self._write(f'["expire",{number}]')
-            LOG.info("decision %d (%s) expired: a cost that is not known is charged in full", number, name)
+    def merge(self, reports: Mapping[str, Any]) -> None:
+        """Learn from the reports of others, by the name of their owner: each replaces what its owner reported before.
 
-    def credit(self, amount: Amount, over: int = 0) -> None:
+        Nothing is spent, and no round is counted. Arms that are not known here are passed over. A policy whose memory
+        does not follow from sums refuses.
+
+        >>> teacher, pupil = Bandit(["a", "b"], budget=1.0), Bandit(["b", "c"], budget=1.0)
+        >>> teacher.observe("b", reward=0.5, cost=0.25)
+        >>> pupil.merge({"teacher": teacher.report()})
+        >>> pupil.estimates()["b"].pulls, pupil.report()["arms"]["b"]["pulls"]
+        (1, 0)
+        """
+        self._change(lambda ledger, now: requests.merge(ledger, reports, now))
+
+    # Money and arms.
+
+    def credit(self, amount: Amount, over: int = 0, rate: bool = True) -> None:
         """Income besides the budget of each round: at once, or in equal parts ``over`` the rounds to come.
 
         A policy takes all headroom as leave to spend. A weekly grant that should last the week is better credited over
-        the rounds of a week; what is still held back then is spread anew together with it.
+        the rounds of a week; what is still held back then is spread anew together with it. The policy's rate is what
+        came in per round so far, unless ``rate`` is false: then the policy is told nothing of this income.
         """
-        with self._lock, self._change:
-            amounts = self._ledger.config.in_order("credit", amount)
-            self._ledger.credit(amounts, over)
-            credited = ",".join([as_json(amount, DOWN) for amount in amounts])
-            self._write(f'["credit",{int(over)},{credited}]')
+        self._change(lambda ledger, now: requests.credit(ledger, amount, over, rate, now))
 
-    # Arms.
+    def debit(self, amount: Amount, rate: bool = True) -> None:
+        """Money that leaves otherwise than by a pull: at most the headroom. ``rate`` is as in `credit`."""
+        self._change(lambda ledger, now: requests.debit(ledger, amount, rate, now))
 
     def add(self, arm: str, max_cost: Amount | None = None) -> None:
-        """A new arm. Its largest costs are those of all arms unless given."""
-        with self._lock, self._change:
-            self._ledger.add(arm, self._ledger.config.largest_in_order(max_cost))
-            largest = self._ledger.arm_set.max_costs[-1]
-            self._write(f'["add",{recovery.quote(arm)},{",".join(map(as_json, largest))}]')
+        """A new arm. Its largest costs are those of all arms unless given. The name of a retired arm may return."""
+        self._change(lambda ledger, now: requests.add(ledger, arm, max_cost, now))
 
     def pause(self, arm: str) -> None:
         """Take an arm out of play. News of its earlier pulls is still taken in."""
-        self._set_status(arm, PAUSED)
+        self._change(lambda ledger, now: requests.set_status(ledger, arm, PAUSED, now))
 
     def resume(self, arm: str) -> None:
         """Put a paused arm back into play, with all that it has taught."""
-        self._set_status(arm, ACTIVE)
+        self._change(lambda ledger, now: requests.set_status(ledger, arm, ACTIVE, now))
 
     def retire(self, arm: str) -> None:
         """Take an arm out of play for good. News of its earlier pulls is still taken in."""
-        self._set_status(arm, RETIRED)
+        self._change(lambda ledger, now: requests.set_status(ledger, arm, RETIRED, now))
 
-    def _set_status(self, arm: str, status: str) -> None:
-        with self._lock, self._change:
-            if self._ledger.set_status(arm, status):
-                self._write(f'["status",{recovery.quote(arm)},"{status}"]')
+    def set(
+        self,
+        *,
+        budget: Amount | EllipsisType = ...,
+        max_cost: MaxCost | EllipsisType = ...,
+        policy: PolicyLike | EllipsisType = ...,
+        expires: float | EllipsisType | None = ...,
+        silence: float | EllipsisType | None = ...,
+        hourly: Amount | EllipsisType = ...,
+        period: float | EllipsisType | None = ...,
+    ) -> None:
+        """Other settings from now on; those that are not given stay. With a journal they are in it.
 
-    # The journal.
+        ``budget`` and ``hourly``  the income of the rounds and hours to come.
+        ``max_cost``               of the pulls to come: one for all arms, or {name: cost} for some; at most the scale.
+        ``policy``                 another policy. It finds what is known of the arms, and has no memory of its own yet.
+        ``expires``, ``silence`` and ``period``  as when the bandit was made; None for none.
 
-    def _write(self, text: str) -> None:
-        """Journal an event that has happened, if there is a journal; now and then a snapshot is due, too."""
-        journal = self._journal
-        if journal is None:
-            return
-        journal.append(text)
-        if journal.lines >= self._next_snapshot:
-            try:
-                self._write_snapshot(journal)
-            except (OSError, InvalidPolicy) as error:  # a convenience; the journal alone is enough
-                LOG.warning("snapshot of %s could not be written: %s", journal.path, error)
-                if isinstance(error, InvalidPolicy):
-                    self._next_snapshot = math.inf  # it would be the same the next time
+        >>> bandit = Bandit(["a", "b"], budget=0.5)
+        >>> bandit.set(budget=0.25, policy="thompson")
+        >>> bandit.ask().reason
+        'headroom 0.25 < largest cost 1'
+        """
+        options = {"budget": budget, "max_cost": max_cost, "policy": policy, "expires": expires, "silence": silence}
+        options |= {"hourly": hourly, "period": period}
+        given = {name: value for name, value in options.items() if value is not ...}
+        self._change(lambda ledger, now: self._settings(ledger, given, now))
 
-    def _write_snapshot(self, journal: Journal) -> None:
-        if self._snapshot_every is not None:
-            self._next_snapshot = journal.lines + self._snapshot_every
-        recovery.write_snapshot(journal, self._ledger)
+    def _settings(self, ledger: Ledger, given: dict[str, Any], now: int) -> Event:
+        """The event of other settings; of a policy of the user's the very object is used."""
+        event, policy = requests.change_settings(ledger, given, now)
+        if policy is not None:
+            ledger.given_policy = policy
+            self._digest = digest_of_code(policy)
+        return event
+
+    # What can be seen. Looking changes nothing.
+
+    def status(self) -> Status:
+        """Everything at one moment, in one picture: amounts, counts by arm and reason, what waits and for how long.
+
+        >>> bandit = Bandit(["a", "b"], budget=1.0)
+        >>> decision = bandit.ask()
+        >>> status = bandit.status()
+        >>> status.rounds, status.reserved, status.headroom, status.pending, status.arms[decision.arm].pending
+        (1, 1.0, 0.0, 1, 1)
+        """
+        with self._lock:
+            self._check_books()
+            glance, now = glance_at(self._ledger), self._now()
+        return status_of(glance, now)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds so far."""
+        return self._ledger.rounds
+
+    @property
+    def spent(self) -> Any:
+        """Costs so far, each rounded up to a unit of 2**-32 of the scale or less; expired pulls at their largest."""
+        return self._amounts(lambda ledger, d: int(ledger.arm_set.books.spent[d]) + ledger.rolled[d])
+
+    @property
+    def reserved(self) -> Any:
+        """The largest costs of the decisions whose cost is not known."""
+        return self._amounts(lambda ledger, d: int(ledger.arm_set.books.reserved[d]))
+
+    @property
+    def credited(self) -> Any:
+        """The line: the start stock and all that has come in since, less what overflowed."""
+        return self._amounts(lambda ledger, d: ledger.line(d) + ledger.rolled[d])
+
+    @property
+    def held(self) -> Any:
+        """What `credit` holds back for the rounds to come."""
+        return self._amounts(lambda ledger, d: int(ledger.arm_set.books.held[d]))
+
+    @property
+    def headroom(self) -> Any:
+        """What may still be spent: credited - spent - reserved. It is below 0 only after an overrun."""
+        return self._amounts(Ledger.headroom)
+
+    @property
+    def earned(self) -> float:
+        """Rewards so far of the decisions that are settled."""
+        with self._lock:
+            return float(self._ledger.arm_set.books.tally.earned) * self._ledger.config.max_reward
+
+    def _amounts(self, units: Callable[[Ledger, int], int]) -> Any:
+        """A number; where resources have names, one for each of them by name."""
+        with self._lock:
+            ledger = self._ledger
+            amounts = [currency.amount(units(ledger, d)) for d, currency in enumerate(ledger.currencies)]
+            return ledger.config.by_name(amounts)
+
+    @property
+    def pending(self) -> dict[int, str]:
+        """The decisions that are not settled, and their arms; those that have expired among them."""
+        with self._lock:
+            names, pulls = self._ledger.arm_set.names, self._ledger.pending.copy()
+        return {self._ledger.id_of(number): names[pull.slot] for number, pull in pulls.items() if not is_told(pull)}
+
+    def look_up(self, id: int | str) -> Record:
+        """What has become of a decision, as long as it is pending or remembered; looking lets nothing expire.
+
+        >>> bandit = Bandit(["a", "b"], budget=1.0)
+        >>> decision = bandit.ask()
+        >>> bandit.tell(decision.id, cost=0.25)
+        >>> record = bandit.look_up(decision.id)
+        >>> record.state, record.arm == decision.arm, record.reward, record.cost
+        ('pending', True, None, 0.25)
+        """
+        with self._lock:
+            self._check_books()
+            return record_of(self._ledger, requests.number_of(id, self._ledger.config.worker))
+
+    @property
+    def expired(self) -> list[int]:
+        """The decisions that nothing more is expected of; those without a cost are charged in full."""
+        with self._lock:
+            return [self._ledger.id_of(number) for number in self._ledger.expired_pulls]
+
+    @property
+    def arms(self) -> dict[str, str]:
+        """The arms and whether each is active, paused or retired."""
+        with self._lock:
+            arm_set = self._ledger.arm_set
+            return {name: arm_set.statuses[slot] for name, slot in arm_set.slot_by_name.items()}
+
+    def estimates(self) -> dict[str, ArmEstimate]:
+        """What is known of each arm, with intervals that hold at all times at once (95 %), in your units.
+
+        With ``silence``, rewards are those of decisions whose window is over: clicks and silences of the same age.
+        """
+        with self._lock:
+            arm_set, config, late = self._ledger.arm_set, self._ledger.config, self._ledger.late
+            arm_set.merge()
+            return {
+                name: arm_estimate(
+                    arm_set.full.arms, slot, arm_set.statuses[slot], arm_set.max_costs[slot], config, late
+                )
+                for name, slot in arm_set.slot_by_name.items()
+            }
+
+    def mix(self) -> dict[str | None, float]:
+        """The best share of rounds for each arm if the arms are what they seem to be; None stands for sitting out."""
+        with self._lock:
+            return best_mix_of(self._ledger)
+
+    @property
+    def price(self) -> Any:
+        """What one more unit of a resource per round would earn, if the arms are what they seem to be."""
+        with self._lock:
+            return prices_of(self._ledger)
+
+    def __repr__(self) -> str:
+        with self._lock:
+            ledger = self._ledger
+            spent, credited = ledger.config.in_order("", self.spent), ledger.config.in_order("", self.credited)
+        amounts = (
+            f"spent {paid:g} of {line:g}" if ledger.is_unnamed else f"spent {paid:g} of {line:g} {name}"
+            for name, paid, line in zip(ledger.config.names, spent, credited, strict=True)
+        )
+        return f"<Bandit {', '.join(self.arms)}: {self.rounds} rounds, {', '.join(amounts)}>"
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Everything that has happened, from the journal: each event as a dict with its line, time and kind.
+
+        Times are in seconds, arms have their names, and ids are those of the decisions. If closed segments were
+        dropped, it begins with the first that is there. The bandit may go on meanwhile.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     bandit = Bandit(["banner", "video"], budget=1.0, journal=f"{folder}/journal", clock=lambda: 12.5)
+        ...     decision = bandit.ask()
+        ...     bandit.tell(decision.id, reward=0.7, cost=0.25)
+        ...     asked, told = bandit.events()
+        ...     bandit.close()
+        >>> told
+        {'line': 3, 'time': 12.5, 'event': 'tell', 'id': 1, 'arm': 'banner', 'reward': 0.7, 'cost': 0.25}
+        """
+        if self._journal is None:
+            raise InvalidValue("events must have a journal to be read from, got a bandit without one")
+        return entries_of(self._journal.path, self._ledger.config.policy)
+
+    # Files.
 
     def snapshot(self) -> None:
         """Write the state beside the journal, so that opening it again takes in only what came after."""
         with self._lock:
-            self._change.check()
-            if self._journal is None:
+            if self._stopped is not None:
+                self._look_again()
+            keeper = self._keeper
+            if keeper is None:
                 raise InvalidValue("snapshot must have a journal to go with, got a bandit without one; use save")
-            self._write_snapshot(self._journal)
+            self._look_at(keeper.journal)
+            keeper.finish()
+            with signals_held():
+                keeper.begin_snapshot(self._ledger)
+        keeper.finish()
+        if keeper.trouble is not None:
+            raise keeper.trouble
 
     def sync(self) -> None:
         """Make everything so far survive a loss of power; without a journal there is nothing to do."""
         with self._lock:
-            self._change.check()
-            if self._journal is not None:
-                self._journal.sync()
+            if self._stopped is not None:
+                self._look_again()
+            journal = self._journal
+            if journal is not None:
+                self._look_at(journal)
+        if journal is not None:
+            self._commit()
 
     def close(self) -> None:
         """Close the journal, which frees it for others; a bandit with a journal cannot be used afterwards."""
         with self._lock:
-            if self._journal is not None:
-                self._journal.close()
-                self._change.closed = True
+            if self._keeper is not None and self._journal is not None:
+                self._keeper.finish()
+                with signals_held():
+                    self._journal.close()
+                    if self._stopped is None:
+                        self._stopped = CLOSED_BY_USER
 
     def __enter__(self) -> "Bandit":
         return self
@@ -399,33 +675,3 @@ class Bandit(View):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def check_options(clock: object, fsync: object = False, snapshot_every: object = None) -> None:
-    """What says how to keep time and files, not how to decide."""
-    if not callable(clock):
-        raise InvalidValue(f"clock must be a function that gives the time in seconds, got {clock!r}")
-    if not isinstance(fsync, bool):
-        raise InvalidValue(f"fsync must be True or False, got {fsync!r}")
-    if snapshot_every is not None:
-        checks.whole("snapshot_every", snapshot_every, 1)
-
-
-def check_path(thing: str, value: object) -> None:
-    """The path of a file."""
-    if not isinstance(value, str | os.PathLike):
-        raise InvalidValue(f"{thing} must be the path of a file, got {value!r}")
-
-
-def check_id(value: object) -> int:
-    """The number of a decision."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise UnknownName(f"id must be the number of a decision, got {value!r}")
-    return int(value)
-
-
-def as_json(value: float | None, toward: float | None = None) -> str:
-    """A number as JSON, to the last digit; it has passed its check, and is rounded as it was there."""
-    if type(value) is float:
-        return repr(value)
-    return "null" if value is None else repr(checks.real("number", value, toward=toward))

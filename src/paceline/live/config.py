@@ -1,8 +1,10 @@
 """What a live bandit is told when it is made: checked once, and written at the head of every file."""
 
+import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +19,8 @@ from paceline.policies import POLICIES, PolicyLike, label_policies, make_policy
 from paceline.policies.policy import Policy, Setting
 from paceline.problems.resources import by_resource
 
+MOST_SECONDS = 1e11  # three thousand years: what is longer was meant otherwise
+NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")  # of a worker
 OF_A_RESOURCE = tuple(field.name for field in fields(Resource) if field.name != "name")
 
 
@@ -34,6 +38,8 @@ class Config:
     remember: int
     expires: float | None
     silence: float | None
+    period: float | None
+    worker: str | None
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -73,8 +79,13 @@ class Config:
             start=tuple(resource.start / resource.scale for resource in self.resources),
             caps=tuple(math.inf if one.cap is None else one.cap / one.scale for one in self.resources),
             refills=tuple(resource.max_refill > 0.0 for resource in self.resources),
-            seed=self.seed,
+            seed=self.own_seed,
         )
+
+    @cached_property
+    def own_seed(self) -> int:
+        """The seed of the policy's draws: workers with the same seed draw differently."""
+        return self.seed if self.worker is None else seed_of_worker(self.seed, self.worker)
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON. That amounts were given by name can be seen from how they are written."""
@@ -86,6 +97,8 @@ class Config:
             **settings,
             "expires": self.expires,
             "silence": self.silence,
+            "period": self.period,
+            "worker": self.worker,
         }
 
 
@@ -104,15 +117,14 @@ def make_config(
     remember: int,
     expires: float | None,
     silence: float | None,
+    hourly: float | Mapping[str, float] | None = None,
+    period: float | None = None,
+    worker: str | None = None,
 ) -> Config:
     """The settings, once every one of them has passed its check."""
     names = tuple(check_arms(arms))
-    resources = make_resources(names, budget, max_cost, max_refill, scale, start, cap)
+    resources = make_resources(names, budget, max_cost, max_refill, scale, start, cap, hourly)
     rounds = None if rounds is None else checks.rounds("rounds", rounds)
-    for resource in resources:
-        if rounds is None and resource.start > 0.0 == resource.budget == resource.max_refill:
-            thing = label("the start stock", resource.name)
-            raise InvalidValue(f"rounds must say how long {thing} has to last without income, got none")
     config = Config(
         arms=names,
         resources=resources,
@@ -122,13 +134,47 @@ def make_config(
         seed=checks.seed(seed),
         rounds=rounds,
         remember=checks.whole("remember", remember, 0),
-        expires=None if expires is None else checks.real("expires", expires, 0, above_low=True),
-        silence=None if silence is None else checks.real("silence", silence, 0, max_reward),
+        expires=check_seconds("expires", expires),
+        silence=check_silence(silence, max_reward),
+        period=check_seconds("period", period),
+        worker=None if worker is None else check_worker(worker),
     )
-    config.policy.check_resources(len(resources))
-    # A policy that cannot run live says so here.
-    config.policy.params(config.setting(np.ones((len(names), len(resources)))))
+    return check_policy_fits(config)
+
+
+def check_policy_fits(config: Config) -> Config:
+    """A policy that cannot run live, with that many resources, or so long, says so here."""
+    count = len(config.resources)
+    for resource in config.resources:
+        if config.rounds is None and resource.start > 0.0 == resource.budget == resource.max_refill:
+            thing = label("the start stock", resource.name)
+            raise InvalidValue(f"rounds must say how long {thing} has to last without income, got none")
+    config.policy.check_resources(count)
+    config.policy.params(config.setting(np.ones((len(config.arms), count))))
     return config
+
+
+def check_seconds(thing: str, given: object) -> float | None:
+    """A time span, or none."""
+    return None if given is None else checks.real(thing, given, 0, MOST_SECONDS, above_low=True)
+
+
+def check_silence(given: object, max_reward: float) -> float | None:
+    """The reward that no news stands for, or none."""
+    return None if given is None else checks.real("silence", given, 0, max_reward)
+
+
+def check_worker(given: object) -> str:
+    """A name that ids can begin with."""
+    if not isinstance(given, str) or not NAME.fullmatch(given):
+        rule = "a name of up to 100 letters, digits, dots, hyphens and underscores"
+        raise InvalidValue(f"worker must be {rule}, got {given!r}")
+    return given
+
+
+def seed_of_worker(seed: int, worker: str) -> int:
+    """A seed that differs from worker to worker, and is the same whenever the worker starts."""
+    return int.from_bytes(hashlib.sha256(f"{seed} {worker}".encode()).digest()[:8], "little")
 
 
 def one_policy(given: PolicyLike) -> Policy:
@@ -156,7 +202,7 @@ def as_in_json(policy: Policy, name: str) -> Any:
         raise InvalidValue(f"{name} of {policy.name} must be {rule}, got a {type(given).__name__}") from None
 
 
-def check_arms(arms: object, known: Sequence[str] = ()) -> list[str]:
+def check_arms(arms: object, known: Container[str] = ()) -> list[str]:
     """Names of new arms: texts that are not taken."""
     if isinstance(arms, str | bytes) or not isinstance(arms, Sequence):
         raise InvalidValue(f"arms must be a list of names, got {arms!r}")
@@ -174,8 +220,15 @@ def check_arms(arms: object, known: Sequence[str] = ()) -> list[str]:
 
 def read_config(table: dict[str, Any], policy: PolicyLike | None) -> Config:
     """The settings that `Config.to_dict` wrote; a policy that is not one of ours must be given again."""
-    written = table["policy"]
-    return make_config(**{**table, "policy": same_policy(written["name"], written["parameters"], policy)})
+    return make_config(**{**table, "policy": policy_in_file(table["policy"], policy)})
+
+
+def policy_in_file(written: dict[str, Any], given: PolicyLike | None) -> Policy:
+    """A policy that a file names. One of ours needs no help, also where another is given for a later time."""
+    name, parameters = written["name"], written["parameters"]
+    if name in POLICIES and given is not None and one_policy(given).name != name:
+        given = None
+    return same_policy(name, parameters, given)
 
 
 def same_policy(name: str, parameters: dict[str, Any], given: PolicyLike | None) -> Policy:

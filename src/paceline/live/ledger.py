@@ -1,42 +1,63 @@
 """The books of a live bandit: decisions, reservations and what has been told. No files, no locks, no clock on the wall.
 
-Every change is one call here, and the same calls in the same order give the same books, bit for bit: that is how a
-journal is read back. A call either happens as a whole or raises and changes nothing.
+Everything that can happen is an event, and `Ledger.apply` is the one place where an event changes the books. The same
+events in the same order give the same books, bit for bit: that is how a journal is read back. Events have passed their
+checks (requests.py) before they come here, so applying one cannot fail.
 
-Amounts come in tuples with an entry per resource. Most bandits have one resource and are told all of an outcome at
-once; where a shorter way was worth it for them, it is marked as the usual case.
+A decision is the one event that the books write themselves: `decide` lets the policy choose and books its choice in one
+call of compiled code, because a second call would take as long as the first. What is left of it is in `begin`, for
+decisions made now and read from a journal alike.
+
+Amounts come in tuples with an entry per resource.
 """
 
-import heapq
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
-from itertools import chain
-from operator import truediv
 from typing import Any
 
-import numpy as np
-
-from paceline import checks
-from paceline.engine import Log
-from paceline.errors import Conflict, InvalidPolicy, InvalidValue, UnknownName
-from paceline.game import check_choice, replayer_for
-from paceline.kernels.budget import line_units, move, overflow
+from paceline.errors import InvalidPolicy
+from paceline.game import check_choice
+from paceline.interrupts import signals_held
+from paceline.kernels.budget import line_units
 from paceline.kernels.jit import plain_throughout
-from paceline.kernels.state import GUARD
-from paceline.live.arms import ArmSet
-from paceline.live.config import Config, check_arms
-from paceline.live.decision import CANCELLED, NULL, Costs, Outcome, PendingPull
-from paceline.live.resource import DOWN, UP, label
-from paceline.live.undo import keep, put_back
+from paceline.kernels.state import GUARD, SKIP
+from paceline.live import answers, changes, income, outcomes
+from paceline.live.arms import ArmSet, Lineup
+from paceline.live.config import Config
+from paceline.live.deadlines import Deadlines
+from paceline.live.decision import Decision, as_decision
+from paceline.live.events import (
+    Add,
+    Ask,
+    Cancel,
+    Costs,
+    Credit,
+    Event,
+    Expire,
+    Facts,
+    Failed,
+    Merge,
+    Observe,
+    Opened,
+    Pace,
+    Set,
+    SetStatus,
+    Tell,
+)
+from paceline.live.late_rewards import LateRewards, can_correct
+from paceline.live.pulls import Outcome, Pull, Told, Units, as_pull, is_expired
+from paceline.live.sums import no_sums
+from paceline.live.timed_income import TimedIncome
+from paceline.live.turnout import Turnout
+from paceline.policies import PolicyLike
 from paceline.policies.rules import is_ours
+from paceline.undo import keep, put_back
 
-MOST_COUNT = 2**63 - 2**33  # units, with room for the costs of a round
-BATCH = 100_000  # rows of a log that are collected before they are taken in
+Choice = tuple[int, int, int]  # slot (or place), reason, tag
 
-Choice = tuple[int, int, int]  # slot, reason, tag: what a policy has decided, in slots
-Units = tuple[int, ...]
 
-line_of, move_units, overflow_of = plain_throughout(line_units), plain_throughout(move), plain_throughout(overflow)
+line_of = plain_throughout(line_units)
 
 
 class Ledger:
@@ -44,396 +65,342 @@ class Ledger:
 
     def __init__(self, config: Config) -> None:
         count = len(config.resources)
-        self.config = config
-        self.tag_is_arm, self.situations = config.policy.tag_is_arm, config.policy.reasons
-        self.is_unnamed = config.is_unnamed
         self.arm_set = ArmSet(config)
         self.currencies = [resource.currency for resource in config.resources]
         self.scales = [resource.scale for resource in config.resources]
-        self.max_reward = config.max_reward
         self.is_single = count == 1
+        self.is_unnamed = config.is_unnamed
         self.unknown: Costs = (None,) * count
         self.no_units: Units = (0,) * count
         self.rounds = 0
-        self.renew_most_rounds()
-        self.pending: dict[int, PendingPull] = {}
+        self.pending: dict[int, Pull] = {}
         self.settled: OrderedDict[int, Outcome] = OrderedDict()  # the last so many, oldest first
         self.expired_pulls: OrderedDict[int, None] = OrderedDict()  # and not settled since, the longest ago first
-        self.deadlines: list[tuple[float, int]] = []  # a heap; entries of settled decisions are passed over
+        self.answers: OrderedDict[str, Decision] = OrderedDict()  # by the key of the request, the last so many
+        self.deadlines = Deadlines()
+        self.policy_since = 0  # the last round before the present policy
+        self.session: str | None = None  # of a picture: what a policy in plain Python has learned
+        self.told = 0  # outcomes that the engine was told of
+        self.reports: dict[str, Any] = {}  # of others, by their name
+        self.foreign = no_sums(config.policy, len(config.arms), count)  # what they add up to
+        self.rolled = [0] * count  # units that were spent before the books were rolled over
+        self.overrun = [0] * count  # units told above the largest costs
+        self.turnout = Turnout(len(config.arms))
+        self.timed = TimedIncome(config)
+        self.late: LateRewards | None = None  # where silence stands for a reward once the usual window is over
+        self.is_notable = False  # whether there is something to be said: a mistake, or
+        self.is_marked = False  # whether rounds were counted since somebody looked
+        self.given_policy: PolicyLike | None = None  # in which a policy of the user's that a journal names can be found
         self.mistake: InvalidPolicy | None = None  # that the last refusal was for
-        self.may_fail = not is_ours(config.policy)
-        self.is_random = config.policy.propensity(True, True, 1) is not None
-        self.waiting: list[tuple[Any, ...]] = []  # rows of a log that was read but not taken in yet
+        self.seen = self.arm_set.lineup  # the arms that the last decision was about, and
+        self.facts: Facts | None = None  # what was true of the request
+        self.numbers: dict[str, int] = {}  # of decisions by their ids, as far as at hand: else they are read off
+        self.ids_name_arms = False  # whether an id of an open decision ends with the slot of its arm
+        self.use(config)
+        self.renew_window()
+        self.renew_stop()
+
+    def use(self, config: Config) -> None:
+        """Take over settings; those that are needed all the time are kept at hand."""
+        policy = config.policy
+        self.config = config
+        self.tag_is_arm, self.situations = policy.tag_is_arm, policy.reasons
+        self.max_reward, self.most_settled = config.max_reward, config.remember
+        self.lasting = None if config.expires is None else milliseconds(config.expires)
+        self.may_fail = not is_ours(policy)
+        self.is_random = policy.propensity(True, True, 1) is not None
+        self.has_own_id = config.worker is not None
+        self.has_more_to_say = self.has_own_id or self.is_random  # than the usual decision
+        self.id_begins = "" if config.worker is None else f"{config.worker}-"
+        self.may_be_silent = config.silence is not None
+
+    def renew_window(self) -> None:
+        """Begin to correct rewards for their delay, or begin anew with what may be reported, if settings have changed.
+
+        Of the pulls of the old window, clicks were told and silences not: to be fair to both, none is learned.
+        """
+        config, late = self.config, self.late
+        is_on = config.silence is not None and self.lasting is not None and can_correct(config.policy)
+        wanted = (self.lasting, (config.silence or 0.0) / self.max_reward) if is_on else None
+        if late is not None and wanted != (late.window, late.silence):
+            for number, pull in self.pending.items():
+                if late.has(number, pull):
+                    told = pull.told or Told(None, self.unknown, self.no_units, False)
+                    self.pending[number] = pull._replace(told=told._replace(learned=True))
+            for slot in range(len(self.arm_set.names)):
+                self.arm_set.add_rewards(slot, late.only_aged(slot))
+                self.arm_set.renew_beliefs(slot)
+            late = None
+        if late is None and wanted is not None:
+            late = LateRewards(wanted[0] or 0, wanted[1], len(self.arm_set.names), self.rounds)
+        self.late = late
+        self.is_special = self.may_fail or self.timed.is_on or late is not None
+        self.is_unusual = self.is_special or self.is_random or not self.tag_is_arm
+
+    def apply(self, event: Event) -> None:
+        """Let an event happen."""
+        APPLY[type(event)](self, event)
 
     # Rounds.
 
-    def decide(self, deadline: float | None = None) -> Choice | BaseException:
-        """Begin a round and let the policy choose; or what its own code raised, and then the round has not begun."""
-        if self.rounds >= self.most_rounds:
-            self.refuse_round()
+    def open_round(self, time: int, facts: Facts | None) -> Lineup:
+        """What comes before a decision that is not as usual: income by the clock, and the arms that it is about."""
+        self.pass_time(time)
+        if self.timed.is_on:
+            income.accrue(self, time)
+        if facts is not None and not is_usual(facts):
+            self.seen = self.arm_set.narrow(facts)
+        return self.seen
+
+    def pass_time(self, time: int) -> None:
+        """Let the pulls whose rewards may come late grow older."""
+        late = self.late
+        if late is not None and late.cell != late.cell_of(time):
+            with signals_held():
+                for slot in late.advance(time):
+                    self.renew_rewards(slot)
+
+    def renew_rewards(self, slot: int) -> None:
+        """Bring what is known of an arm's rewards up to date with their delays, and what the policy believes."""
+        assert self.late is not None
+        self.arm_set.add_rewards(slot, self.late.renewed(slot))
+        self.arm_set.renew_beliefs(slot)
+
+    def decide(self, time: int, facts: Facts | None = None) -> Choice:
+        """Begin a round and let the policy choose. The choice is to be written down, and given to `begin`.
+
+        If the code of a user's policy raises an error, the round has not begun.
+        """
+        if self.rounds >= self.next_stop:
+            self.stop_by()
         arm_set = self.arm_set
-        kept = keep(arm_set.playing) if self.may_fail else None
+        self.seen, self.facts = arm_set.lineup, facts
+        if self.is_special or facts is not None:
+            return self.in_slots(*self.ask_specially(time, facts))
+        arm, reason, tag = arm_set.calls.ask(arm_set.params, arm_set.playing)
+        return self.in_slots(arm, reason, tag)
+
+    def decide_and_begin(self, time: int, deadline: int | None) -> Decision:
+        """`decide` and `begin` in one, where no journal is to be written: the usual pull takes one call, not four."""
+        if self.is_unusual or self.rounds >= self.next_stop:
+            return self.begin(*self.decide(time), time, deadline)
+        arm_set = self.arm_set
+        self.seen, self.facts = arm_set.lineup, None
+        arm, reason, tag = arm_set.calls.ask(arm_set.params, arm_set.playing)
+        slot = arm_set.slot_at[arm]
+        if slot < 0:
+            return self.begin(*self.in_slots(arm, reason, tag), time, deadline)
+        number, name_at, situation = self.rounds + 1, arm_set.name_at, self.situations[reason]
+        tag = arm_set.slot_at[tag]
+        self.pending[number] = as_pull(
+            (slot, reason, tag, arm_set.reserves[slot], arm_set.max_costs[slot], time, deadline, None)
+        )
+        if deadline is not None:
+            self.deadlines.push(deadline, number, self.pending)
+        counts = self.turnout.counts[slot]
+        counts[situation] = counts.get(situation, 0) + 1
+        self.rounds = number
+        id: int | str = number
+        if self.has_own_id:
+            id = f"{self.id_begins}{number}{arm_set.id_ends[slot] if self.ids_name_arms else ''}"
+            self.numbers[id] = number
+        return as_decision((id, name_at[slot], situation, name_at[tag], None, None, None, None))
+
+    def ask_specially(self, time: int, facts: Facts | None) -> Choice:
+        """The policy's choice where something is not as usual; arms are called by their places."""
+        lineup = self.open_round(time, facts)
+        kept = keep(lineup.storage) if self.may_fail else None
         try:
-            arm, reason, tag = arm_set.calls.ask(arm_set.params, arm_set.playing)
-        except BaseException as failure:
-            if kept is None:
-                raise
-            put_back(arm_set.playing, kept)
-            return failure
-        slot_at = arm_set.slot_at
-        slot = slot_at[arm]
+            choice = lineup.calls.ask(lineup.params, lineup.storage)
+        except BaseException:
+            if kept is not None:
+                with signals_held():
+                    put_back(lineup.storage, kept)
+            raise
+        finally:
+            if lineup is not self.arm_set.lineup:
+                self.arm_set.widen(lineup)
+        return choice
+
+    def in_slots(self, arm: int, reason: int, tag: int) -> Choice:
+        """A choice with slots for the numbers by which the policy calls the arms."""
+        slot_at = self.seen[4]
         if reason == GUARD:
             self.mistake = self.find_mistake()
-        if self.tag_is_arm or reason == GUARD:
-            tag = slot_at[tag]
-        self.begin(slot, reason, tag, deadline)
-        return slot, reason, tag
-
-    def fail_again(self) -> None:
-        """Let the policy fail as a journal tells it: a policy in plain Python may have drawn or noted something."""
-        self.catch_up()
-        kept = keep(self.arm_set.playing)
-        with suppress(Exception):
-            self.arm_set.calls.ask(self.arm_set.params, self.arm_set.playing)
-        put_back(self.arm_set.playing, kept)
-
-    def propensity(self, slot: int, reason: int, tag: int) -> float | None:
-        """How likely the decision of this round was."""
-        arm_set, policy = self.arm_set, self.config.policy
-        affordable = int((arm_set.playing.limits <= arm_set.books.headroom).all(axis=1).sum())
-        is_wanted = reason != policy.by_chance or tag == slot
-        return policy.propensity(slot >= 0, is_wanted, affordable)
+            self.is_notable = self.is_notable or self.mistake is not None
+            return slot_at[arm], reason, slot_at[tag]
+        return slot_at[arm], reason, slot_at[tag] if self.tag_is_arm else tag
 
     def find_mistake(self) -> InvalidPolicy | None:
         """What the policy did that it must not do; such a choice comes as a refusal of the guard, and is forgiven."""
-        storage = self.arm_set.playing
+        storage = self.seen.storage
         try:
-            check_choice(self.config.policy, storage, self.arm_set.params)
+            check_choice(self.config.policy, storage, self.seen.params)
         except InvalidPolicy as mistake:
             storage.tally["fault"] = storage.tally["faulty"] = 0
             return mistake
         return None
 
-    def follow(self, choice: Choice, deadline: float | None = None) -> None:
-        """Begin a round with a choice made earlier, as a journal tells it."""
-        if self.rounds >= self.most_rounds:
-            self.refuse_round()
-        places = self.arm_set.places
-        slot, reason, tag = choice
-        place = places[tag] if self.tag_is_arm or reason == GUARD else tag
-        none = self.no_units
-        self.waiting.append((0, places[slot], reason, place, 0.0, none, none, none))
-        self.begin(slot, reason, tag, deadline)
-        if len(self.waiting) >= BATCH:
-            self.catch_up()
+    def follow(self, event: Ask) -> None:
+        """Begin a round with a decision that was made earlier, as a journal tells it."""
+        slot, reason, tag, time, deadline, facts, _ = event
+        if self.rounds >= self.next_stop:
+            self.stop_by()
+        arm_set = self.arm_set
+        self.seen = lineup = arm_set.lineup
+        place_of: Any = arm_set.places
+        if self.is_special or facts is not None:
+            lineup = self.open_round(time, facts)
+        if lineup is not arm_set.lineup:
+            place_of = dict(zip(lineup.slot_at, [*range(len(lineup.slots) + 1), SKIP], strict=True))
+        place = place_of[tag] if self.tag_is_arm or reason == GUARD else tag
+        arm_set.follow(lineup, place_of[slot], reason, place)
+        if lineup is not arm_set.lineup:
+            arm_set.widen(lineup)
+        self.begin(slot, reason, tag, time, deadline, facts)
 
-    def begin(self, slot: int, reason: int, tag: int, deadline: float | None) -> None:
-        """Book a choice; a pull stays open, with its largest costs reserved (the engine has seen to the amounts)."""
-        self.rounds += 1
+    def fail_again(self, event: Failed) -> None:
+        """Let the policy fail as a journal tells it: one in plain Python may have drawn or noted something.
+
+        Its code may have been edited since, and not fail any more: the round has not begun all the same.
+        """
+        if self.rounds >= self.next_stop:
+            self.stop_by()
+        self.seen = self.arm_set.lineup
+        lineup = self.open_round(event.time, event.facts)
+        kept = keep(lineup.storage)
+        with suppress(Exception):
+            lineup.calls.ask(lineup.params, lineup.storage)
+        put_back(lineup.storage, kept)
+        if lineup is not self.arm_set.lineup:
+            self.arm_set.widen(lineup)
+
+    def begin(
+        self, slot: int, reason: int, tag: int, time: int, deadline: int | None = None, facts: Facts | None = None
+    ) -> Decision:
+        """Book a decision; a pull stays open, with its largest costs reserved (the engine has seen to the amounts).
+
+        The number of the round is changed last: if this is cut short, it can be done again.
+        """
+        number, arm_set = self.rounds + 1, self.arm_set
         if slot >= 0:
-            pull = self.pending[self.rounds] = PendingPull(slot, reason, tag, self.arm_set.reserves[slot])
+            reserved, largest = arm_set.reserves[slot], arm_set.max_costs[slot]
+            if facts is not None:
+                reserved, largest = self.reserved_for(slot, facts)
+            pull = as_pull((slot, reason, tag, reserved, largest, time, deadline, None))
+            if self.late is None:
+                self.pending[number] = pull
+            else:
+                self.wait_for_reward(number, pull)
             if deadline is not None:
-                pull.deadline = deadline
-                heapq.heappush(self.deadlines, (deadline, self.rounds))
+                self.deadlines.push(deadline, number, self.pending)
+        decision = answers.answer(self, number, slot, reason, tag)
+        if facts is not None and facts.key is not None:
+            self.keep_answer(facts.key, decision)
+        counts = self.turnout.counts[slot]
+        counts[decision[2]] = counts.get(decision[2], 0) + 1
+        self.rounds = number
+        return decision
 
-    def refuse_round(self) -> None:
-        """The guard counts rounds and amounts exactly up to a point."""
-        raise InvalidValue(f"rounds must stay at or below {self.most_rounds}, got one more")
+    def wait_for_reward(self, number: int, pull: Pull) -> None:
+        """A pull whose reward may come late is pending, and counts from now on: both or nothing."""
+        assert self.late is not None
+        with signals_held():
+            self.pending[number] = pull
+            if self.late.has(number, pull):
+                self.late.count(pull)
+                self.arm_set.add_rewards(pull.slot, self.late.renewed(pull.slot))
 
-    def renew_most_rounds(self) -> None:
-        """The last round whose lines can be counted in 64 bits, with all that was credited or may come back."""
+    def reserved_for(self, slot: int, facts: Facts) -> tuple[Units, tuple[float, ...]]:
+        """What is set aside for a pull of an arm, given what is true of the request, and its largest costs."""
+        largest = dict(facts.largest).get(slot, self.arm_set.max_costs[slot])
+        return self.arm_set.units_of(largest), largest
+
+    def keep_answer(self, key: str, decision: Decision) -> None:
+        """Remember what a request was answered, and forget the oldest."""
+        self.answers[key] = decision
+        if len(self.answers) > max(self.config.remember, 1):
+            self.answers.popitem(last=False)
+
+    # Calls that were cut short before Python had heard what the engine has done.
+
+    def has_round_open(self) -> bool:
+        """Whether the engine has begun a round that is not in the books."""
+        return int(self.arm_set.books.tally.t) > self.rounds
+
+    # Looking.
+
+    def line(self, d: int) -> int:
+        """Units of a resource that have come in, but for those that were rolled over."""
+        return int(line_of(self.arm_set.books, d))
+
+    def headroom(self, d: int) -> int:
+        """Units of a resource that may still be spent."""
         books = self.arm_set.books
-        self.most_rounds = checks.MOST_ROUNDS
-        for d, resource in enumerate(self.config.resources):
-            room = MOST_COUNT - int(books.start[d]) - int(books.credited[d]) - int(books.held[d])
-            per_round = int(books.rate[d]) + 1 + resource.currency.charge(resource.max_refill)
-            self.most_rounds = min(self.most_rounds, room // per_round)
+        return self.line(d) - int(books.spent[d]) - int(books.reserved[d])
+
+    def id_of(self, number: int) -> Any:
+        """The id of a decision, as the user knows it; it names the arm as well where others may be told of it."""
+        if not self.has_own_id:
+            return number
+        if self.ids_name_arms and number in self.pending:
+            return f"{self.id_begins}{number}{self.arm_set.id_ends[self.pending[number][0]]}"
+        return f"{self.id_begins}{number}"
+
+    # Every so many rounds.
+
+    def stop_by(self) -> None:
+        """Count how many rounds were sat out lately, and roll the books over before a number gets too large."""
+        self.turnout.mark(self.rounds)
+        self.is_marked = self.is_notable = True
+        if len(self.numbers) > 2 * len(self.pending) + 100:  # some were settled otherwise
+            self.numbers = {id: number for id, number in self.numbers.items() if number in self.pending}
+        if self.rounds >= self.next_roll:
+            income.roll_over(self)
+        self.renew_stop()
+
+    def renew_stop(self) -> None:
+        """When to stop by again."""
+        self.next_roll = income.last_countable_round(self)
+        self.next_stop = min(self.next_roll, self.turnout.next_mark())
 
     # Outcomes.
 
-    def tell(self, number: int, reward: float | None, costs: Costs) -> bool:
-        """Take in a reward, costs, or both; says whether this was news."""
-        pull = self.pending.get(number)
-        if pull is not None and pull.is_untouched and type(reward) is float and 0.0 <= reward <= self.max_reward:
-            charged = self.charge_usual(costs, self.arm_set.max_costs[pull.slot])
-            if charged:
-                self.settle(number, pull, reward, costs, pull.reserved, charged)
-                return True
-        if reward is None and all(cost is None for cost in costs):
-            raise InvalidValue(f"tell must be given a reward, a cost or both, got neither for decision {number}")
-        if pull is None:
-            self.check_same(number, reward, costs)
-            return False
-        if reward is not None:
-            reward = checks.real(f"reward of decision {number}", reward, 0, self.max_reward)
-            if pull.reward is not None and pull.reward != reward:
-                raise Conflict(f"decision {number} must keep its reward {pull.reward!r}, got {reward!r}")
-        return self.take_part(number, pull, reward, self.check_costs(number, pull, costs))
-
-    def charge_usual(self, costs: Costs, largest: tuple[float, ...]) -> Units:
-        """What to charge if all costs are told and there is nothing wrong with them; else nothing, to look closer."""
-        if self.is_single:
-            (cost,), (most,) = costs, largest
-            return (self.currencies[0].charge(cost),) if type(cost) is float and 0.0 <= cost <= most else ()
-        charged = []
-        for currency, cost, most in zip(self.currencies, costs, largest, strict=True):
-            if not (type(cost) is float and 0.0 <= cost <= most):
-                return ()
-            charged.append(currency.charge(cost))
-        return tuple(charged)
-
-    def check_costs(self, number: int, pull: PendingPull, costs: Costs) -> Costs:
-        """Costs that can be, and are those that were told before."""
-        arm_set = self.arm_set
-        decision = f"decision {number} ({arm_set.names[pull.slot]})"
-        checked: list[float | None] = []
-        rows = zip(self.config.resources, costs, arm_set.max_costs[pull.slot], pull.costs or self.unknown, strict=True)
-        for resource, given, most, known in rows:
-            cost = None if given is None else resource.check_cost(decision, given, most)
-            if None not in (cost, known) and cost != known:
-                thing = label("cost", resource.name)
-                raise Conflict(f"decision {number} must keep its {thing} {known!r}, got {cost!r}")
-            checked.append(cost)
-        return tuple(checked)
-
-    def take_part(self, number: int, pull: PendingPull, reward: float | None, costs: Costs) -> bool:
-        """Book what is new, if anything; once all is known the policy learns and the decision is settled."""
-        known, before, reserved = pull.costs or self.unknown, pull.charged or self.no_units, pull.reserved
-        is_new = [cost is not None and old is None for cost, old in zip(costs, known, strict=True)]
-        if not any(is_new) and (reward is None or pull.reward is not None):
-            return False
-        costs = tuple(cost if new else old for cost, old, new in zip(costs, known, is_new, strict=True))
-        released = tuple(units if new else 0 for units, new in zip(reserved, is_new, strict=True))
-        charged = tuple(
-            self.currencies[d].charge(costs[d]) - before[d] if new else 0  # type: ignore[arg-type]  # it is known
-            for d, new in enumerate(is_new)
-        )
-        if reward is None:
-            reward = pull.reward
-        if reward is None and pull.expired and None not in costs:
-            reward = self.config.silence  # nothing more is expected of it
-        if reward is not None and None not in costs:
-            self.settle(number, pull, reward, costs, released, charged)
-            return True
-        pull.is_untouched, pull.reward, pull.costs = False, reward, costs
-        self.move(pull, released, charged)
-        return True
-
-    def move(self, pull: PendingPull, released: Units, charged: Units) -> None:
-        """Release and charge units for a pull of which not all is known."""
-        pull.reserved = tuple(map(int.__sub__, pull.reserved, released))
-        pull.charged = tuple(map(int.__add__, pull.charged or self.no_units, charged))
-        self.catch_up()
-        for d, units in enumerate(zip(released, charged, strict=True)):
-            move_units(self.arm_set.books, d, *units)
-        self.arm_set.drop_unpaid(pull.slot, released)
-
-    def settle(
-        self, number: int, pull: PendingPull, reward: float, costs: Costs, released: Units, charged: Units
-    ) -> None:
-        """All of a pull is known: the policy learns, and it is remembered for a while."""
-        del self.pending[number]
-        if pull.expired:
-            del self.expired_pulls[number]
-        self.remember(number, (reward, costs))
-        if self.is_single:
-            shares: tuple[float, ...] = (costs[0] / self.scales[0],)  # type: ignore[operator]  # it is known
-        else:
-            shares = tuple(map(truediv, costs, self.scales))
-        arm_set = self.arm_set
-        arm, tag = arm_set.places.get(pull.slot), pull.tag
-        if self.tag_is_arm:
-            tag = arm_set.places.get(tag)  # type: ignore[assignment]  # None if it is not in play
-        share = reward / self.max_reward
-        if arm is None or tag is None:
-            self.settle_aside(pull, share, shares, released, charged)
-        elif self.waiting:
-            self.waiting.append((1, arm, pull.reason, tag, share, shares, released, charged))
-        else:
-            tell = arm_set.calls.tell
-            tell(arm_set.params, arm_set.playing, arm, pull.reason, tag, share, shares, released, charged)
-
-    def settle_aside(
-        self, pull: PendingPull, reward: float, costs: tuple[float, ...], released: Units, charged: Units
-    ) -> None:
-        """Learn of an arm that is not in play: on the full storage, in which arms stand at their slots."""
-        self.catch_up()
-        arm_set = self.arm_set
-        arm_set.merge()
-        count = len(arm_set.names)
-        tag = count if self.tag_is_arm and pull.tag == NULL else pull.tag
-        params = arm_set.params_for(range(count))
-        told = pull.slot, pull.reason, tag, reward, costs, released, charged
-        arm_set.calls_for(params, arm_set.all).tell(params, arm_set.all, *told)
-        arm_set.field()
-
-    def check_same(self, number: int, reward: float | None, costs: Costs) -> None:
-        """News of a decision that is not open must be old news."""
-        told = self.settled.get(number)
-        if told is None:
-            raise self.not_open(number)
-        if told == CANCELLED:
-            news = reward, self.config.by_name(costs)
-            raise Conflict(f"decision {number} was cancelled; it must not be told an outcome, got {news}")
-        things = ["reward", *(label("cost", name) for name in self.config.names)]
-        for thing, given, known in zip(things, (reward, *costs), (told[0], *told[1]), strict=True):
-            toward = None if thing == "reward" else UP
-            if given is not None and checks.real(f"{thing} of decision {number}", given, toward=toward) != known:
-                raise Conflict(f"decision {number} must keep its {thing} {known!r}, got {given!r}")
-
-    def cancel(self, number: int) -> bool:
-        """Forget a pull that was never acted on; says whether this was news."""
-        pull = self.pending.get(number)
-        if pull is None:
-            if number not in self.settled:
-                raise self.not_open(number)
-            if self.settled[number] != CANCELLED:
-                raise Conflict(f"decision {number} was told its outcome; it must not be cancelled any more")
-            return False
-        if pull.costs or pull.reward is not None:
-            raise Conflict(f"decision {number} was told a part of its outcome; it must not be cancelled any more")
-        self.forget(number)
-        self.expired_pulls.pop(number, None)
-        self.remember(number, CANCELLED)
-        self.move(pull, pull.reserved, tuple(-units for units in pull.charged or self.no_units))
-        return True
-
-    def expire(self, number: int) -> bool:
-        """Give up waiting for a pull; says whether this was news.
-
-        Costs that are not known are charged in full. With all costs but no reward, silence may stand for a reward.
-        """
-        pull = self.pending.get(number)
-        if pull is None:
-            if number not in self.settled:
-                raise self.not_open(number)
-            return False
-        if pull.expired:
-            return False
-        costs_are_known = pull.costs and None not in pull.costs
-        if costs_are_known and self.config.silence is not None:
-            self.take_part(number, pull, self.config.silence, self.unknown)
-            return True
-        pull.is_untouched, pull.expired = False, True
-        if not costs_are_known:
-            self.move(pull, pull.reserved, pull.reserved)
-        self.expired_pulls[number] = None
-        if len(self.expired_pulls) > self.config.remember:
-            forgotten, _ = self.expired_pulls.popitem(last=False)
-            self.forget(forgotten)
-        return True
-
-    def forget(self, number: int) -> None:
-        """A pull is not waited for any more, and has taught nothing."""
-        self.catch_up()
-        pull = self.pending.pop(number)
-        self.arm_set.drop_pending(pull.slot)
-
-    def due(self, now: float) -> int | None:
-        """The first open decision whose deadline has passed and that has not expired yet."""
-        while self.deadlines and self.deadlines[0][0] <= now:
-            number = self.deadlines[0][1]
-            pull = self.pending.get(number)
-            if pull is not None and not pull.expired:
-                return number
-            heapq.heappop(self.deadlines)
-        return None
-
-    def not_open(self, number: int) -> UnknownName:
-        """What to say of a number that is neither open nor remembered."""
-        if 1 <= number <= self.rounds:
-            kept = self.config.remember
-            return UnknownName(
-                f"decision {number} is not open: it was to sit out, or {kept} others were settled since it was"
-            )
-        return UnknownName(f"id must be that of a decision, from 1 to {self.rounds}, got {number}")
-
-    def remember(self, number: int, told: Outcome) -> None:
-        """Keep how a decision ended, and forget the oldest."""
-        self.settled[number] = told
-        if len(self.settled) > self.config.remember:
-            self.settled.popitem(last=False)
+    def due(self, now: int, most: int) -> tuple[int, ...]:
+        """Up to so many decisions whose deadline has passed and that have not expired yet."""
+        found = self.deadlines.due(now, self.pending, most)
+        return tuple([number for number in found if not is_expired(self.pending[number])])
 
     # Amounts.
 
-    def credit(self, amounts: tuple[float | None, ...], over: int = 0) -> None:
-        """More income, besides the budget of each round: at once, or in equal parts over the rounds to come.
+    # Arms, learning and settings.
 
-        What is still held back of an earlier credit is spread anew together with this one.
-        """
-        self.catch_up()
-        books = self.arm_set.books
-        income: list[int | None] = []
-        for d, (resource, given) in enumerate(zip(self.config.resources, amounts, strict=True)):
-            if given is None and not self.config.is_unnamed:
-                income.append(None)
-                continue
-            amount = checks.real(label("credit", resource.name), given, 0, above_low=True, toward=DOWN)
-            refills = self.rounds * resource.currency.charge(resource.max_refill)
-            so_far = int(line_of(books, d)) + int(books.lost[d]) + int(books.held[d]) + refills
-            resource.currency.check_total(label("income", resource.name), so_far, amount)
-            income.append(resource.currency.income(amount))
-        over = checks.whole("over", over, 0, checks.MOST_ROUNDS)
-        if all(units is None for units in income):
-            raise InvalidValue("credit must be a number for some resource, got none")
-        for d, units in enumerate(income):
-            if units is not None:
-                self.add_income(d, units, over)
-        self.renew_most_rounds()
-
-    def add_income(self, d: int, units: int, over: int) -> None:
-        """Credit units of one resource; what is above its cap is lost."""
-        books = self.arm_set.books
-        if over > 0:
-            books.held[d] += units
-            books.held_rounds[d] = max(over, int(books.held_rounds[d]))
-            return
-        books.credited[d] += units
-        books.lost[d] += overflow_of(books, d)
-
-    # Arms.
-
-    def add(self, name: str, max_costs: tuple[float | None, ...]) -> None:
-        """A new arm; a largest cost that is not given is that of all arms."""
-        check_arms([name], self.arm_set.names)
-        largest = tuple(
-            resource.check_max_cost(name, resource.max_cost_of(name) if given is None else given)
-            for resource, given in zip(self.config.resources, max_costs, strict=True)
-        )
-        self.catch_up()
-        self.arm_set.add([(name, largest)])
-
-    def set_status(self, name: str, status: str) -> bool:
-        """Pause, resume or retire an arm; says whether anything changes."""
-        slot = self.arm_set.slot_of(name)
-        if self.arm_set.statuses[slot] == status:
-            return False
-        self.catch_up()
-        self.arm_set.set_status(slot, status)
-        return True
-
-    def catch_up(self) -> None:
-        """Take in the rows of a log that are waiting."""
-        if self.waiting:
-            log = make_log(self.waiting, len(self.no_units))
-            replayer_for(type(self.config.policy))(self.arm_set.params, self.arm_set.playing, log)
-            self.waiting = []
+    def note_opening(self, event: Opened) -> None:
+        """That a program went on with a journal changes nothing."""
 
 
-def make_log(rows: list[tuple[Any, ...]], resources: int) -> Log:
-    """A log from its rows; what is by resource is flattened on the way, which is faster than rows within rows."""
-    told, arm, reason, tag, reward, cost, released, charged = zip(*rows, strict=True)
+APPLY: dict[type[Event], Callable[[Ledger, Any], None]] = {
+    Ask: Ledger.follow,
+    Failed: Ledger.fail_again,
+    Tell: outcomes.take_in,
+    Cancel: outcomes.cancel,
+    Expire: outcomes.expire,
+    Credit: income.credit,
+    Pace: income.pace,
+    Add: changes.add_arm,
+    SetStatus: changes.set_status,
+    Observe: changes.observe,
+    Merge: changes.merge_reports,
+    Set: changes.change_settings,
+    Opened: Ledger.note_opening,
+}
 
-    def by_resource(column: tuple[Any, ...], kind: type) -> Any:
-        return np.fromiter(chain.from_iterable(column), kind).reshape(-1, resources)
 
-    return Log(
-        told=np.array(told, np.int64),
-        arm=np.array(arm, np.int64),
-        reason=np.array(reason, np.int64),
-        tag=np.array(tag, np.int64),
-        reward=np.array(reward, np.float64),
-        cost=by_resource(cost, np.float64),
-        released=by_resource(released, np.int64),
-        charged=by_resource(charged, np.int64),
-    )
+def is_usual(facts: Facts) -> bool:
+    """Whether a request is about all arms in play at their usual largest costs."""
+    return facts.slots is None and not facts.largest
+
+
+def milliseconds(seconds: float) -> int:
+    """A time span in whole milliseconds, at least one."""
+    return max(round(seconds * 1000.0), 1)

@@ -5,12 +5,12 @@ one longer for the null arm, an entry belongs to an arm and follows it. Which ax
 memory of one arm more: they grow.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from paceline.errors import InvalidPolicy
+from paceline.live.runs import Places, Runs
 from paceline.policies.policy import Policy
 
 Axes = tuple[tuple[int | None, ...], ...]  # for each array and axis: entries beyond those of the arms; None if no arms'
@@ -40,22 +40,38 @@ def grown_sizes(before: Any, after: Any) -> list[int]:
     return [size if grown == size + 1 else -1 for size, grown in pairs if grown != size]
 
 
-def take_arms(memory: Any, axes: Axes, arms: Sequence[int]) -> Any:
-    """The memory of some arms alone, copied; compiled code takes for granted that it lies in C order."""
-    pairs = zip(memory, axes, strict=True)
-    return type(memory)(*(np.array(array[entries_of(array, kinds, arms)], order="C") for array, kinds in pairs))
+def take_arms(part: Any, axes: Axes, arms: Runs, memory: Any) -> None:
+    """Bring the memory of some arms to a memory for these arms alone."""
+    for entries, kinds, array in zip(part, axes, memory, strict=True):
+        if is_by_arm(kinds):
+            for slots, places in arms.each():
+                entries[places] = array[slots]
+        else:
+            entries[...] = array[entries_of(array, kinds, arms.slots)]
 
 
-def put_arms(memory: Any, axes: Axes, arms: Sequence[int], part: Any) -> None:
-    """Put what `take_arms` took, or the memory of so many arms, back to the places of these arms."""
+def put_arms(memory: Any, axes: Axes, arms: Runs, part: Any) -> None:
+    """Put what `take_arms` took, or the memory of so many arms, back to the slots of these arms."""
     for array, kinds, entries in zip(memory, axes, part, strict=True):
-        array[entries_of(array, kinds, arms)] = entries
+        if is_by_arm(kinds):
+            for slots, places in arms.each():
+                array[slots] = entries[places]
+        else:
+            array[entries_of(array, kinds, arms.slots)] = entries
 
 
-def entries_of(array: Any, kinds: tuple[int | None, ...], arms: Sequence[int]) -> Any:
+def is_by_arm(kinds: tuple[int | None, ...]) -> bool:
+    """Whether an array has a row for each arm, and arms nowhere else, as by far the most have."""
+    return kinds[:1] == (0,) and all(beyond is None for beyond in kinds[1:])
+
+
+def entries_of(array: Any, kinds: tuple[int | None, ...], slots: Places) -> Any:
     """An index of the entries of some arms, and of the null arm, along the axes that are the arms'."""
-    places = [
-        [*range(size)] if beyond is None else [*arms, *range(size - beyond, size)]
-        for size, beyond in zip(array.shape, kinds, strict=True)
-    ]
-    return np.ix_(*(np.array(place, np.intp) for place in places))
+    if all(beyond is None for beyond in kinds):
+        return ...
+    return np.ix_(
+        *(
+            np.arange(size) if beyond is None else np.concatenate([slots, np.arange(size - beyond, size)])
+            for size, beyond in zip(array.shape, kinds, strict=True)
+        )
+    )

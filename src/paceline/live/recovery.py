@@ -1,159 +1,212 @@
-"""From a journal, and the snapshot beside it, back to the books that wrote it."""
+"""From a journal, and the snapshots beside it, back to the books that wrote it."""
 
-import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from paceline.errors import InvalidValue, PacelineError, UnreadableFile
-from paceline.live import snapshot
-from paceline.live.config import read_config
-from paceline.live.journal import DIGITS, Journal, Place, Read, sync_folder
+from paceline.live import old_formats, snapshot
+from paceline.live.config import one_policy, read_config
+from paceline.live.events import Event, Opened
+from paceline.live.events import read as read_newest
+from paceline.live.journal import Damaged, Journal, Place, Read, sync_folder
+from paceline.live.keeper import Keeper, Upkeep, snapshot_paths
 from paceline.live.ledger import Ledger
+from paceline.live.reading import NONSENSE, events_in, senseless
+from paceline.live.segments import (
+    FORMAT,
+    LONGEST_HEADER,
+    Header,
+    closed_segments,
+    first_header,
+    has_closed_segments,
+    head_of,
+    header_of,
+    is_line_before,
+    is_unfinished,
+    read_closed,
+    tidy_up,
+)
 from paceline.policies import PolicyLike
 
-TITLE, FORMAT = "paceline journal", 2
-TITLE_BYTES = f'["{TITLE}"'.encode()
-SNAPSHOT_EVERY = 100_000
 
-
-def quote(text: str) -> str:
-    """A text as JSON."""
-    return json.dumps(text)
-
-
-def snapshot_path(journal: Journal) -> Path:
-    """The snapshot stands beside its journal."""
-    return journal.path.with_name(f"{journal.path.name}.snapshot")
-
-
-def begin_journal(path: str | os.PathLike[str], ledger: Ledger, sync_each: bool) -> Journal:
+def begin_journal(path: str | os.PathLike[str], ledger: Ledger, upkeep: Upkeep, digest: str, time: int) -> Keeper:
     """A new journal, with the settings of a bandit in its first line."""
-    first = json.dumps([TITLE, FORMAT, ledger.config.to_dict()])  # before there is a file
-    journal = Journal(path, sync_each)
+    first = first_header(ledger.config.to_dict(), digest, time).text()  # before there is a file
+    journal = Journal(path, upkeep.mode)
     try:
         if journal.size() > 0 and not is_unfinished(journal):
             raise InvalidValue(
                 f"journal {path} must be a new file (Bandit.open goes on with one), got one with content"
             )
         journal.drop_torn()  # a first line that was never finished
-        snapshot_path(journal).unlink(missing_ok=True)  # of a journal that is gone
+        if has_closed_segments(journal.path):
+            raise InvalidValue(f"journal {path} must be a new file, got one with closed segments beside it")
+        for stale in snapshot_paths(journal.path):
+            stale.unlink(missing_ok=True)  # of a journal that is gone
         journal.append(first)
-        if sync_each:
+        if upkeep.fsync:
+            journal.commit(journal.lines)
             sync_folder(journal.path)
     except BaseException:
         journal.close()
         raise
-    return journal
-
-
-def is_unfinished(journal: Journal) -> bool:
-    """Whether a file is just the beginning of a first line of ours, as a crash may leave it, and nobody else's."""
-    start, title = journal.head(DIGITS + 1 + len(TITLE_BYTES)), b" " + TITLE_BYTES
-    digits, rest = start[:DIGITS], start[DIGITS:]
-    ours = all(digit in b"0123456789abcdef" for digit in digits) and title.startswith(rest) and len(rest) > len(b' ["')
-    return ours and not journal.read().texts
+    return Keeper(journal, upkeep, 1, 0)
 
 
 class Reopened(NamedTuple):
-    """The books that a journal tells, the journal ready for more, and what was amiss."""
+    """The books that a journal tells, what keeps the journal, and what was amiss."""
 
     ledger: Ledger
-    journal: Journal
-    snapshot_lines: int  # lines that the snapshot stands for
+    keeper: Keeper
+    digest: str  # of the policy's code when the journal was last opened
     report: str | None
+    is_old: bool  # whether it is in an earlier format, in which nothing is to be written any more
 
 
-def reopen_journal(path: str | os.PathLike[str], policy: PolicyLike | None, sync_each: bool) -> Reopened:
-    """Read a journal, with the help of its snapshot if there is one."""
-    if not Path(path).exists():
+class Start(NamedTuple):
+    """Where reading begins."""
+
+    ledger: Ledger
+    segment: int
+    place: Place
+    snapshot_lines: int = 0
+    summed_up: tuple[int, int] = (0, 0)  # the segments that the last snapshot and the one before are in, if known
+
+
+def reopen_journal(path: str | os.PathLike[str], policy: PolicyLike | None, upkeep: Upkeep, wait: float) -> Reopened:
+    """Read a journal, with the help of a snapshot if there is one."""
+    if not os.path.exists(path):  # which has an answer for names that are too long, too
         raise UnreadableFile(f"journal {path} must exist to be opened; Bandit(..., journal=path) begins one")
-    journal = Journal(path, sync_each)
+    journal = Journal(path, upkeep.mode, wait)
     try:
-        reports: list[str] = []
-        found_there = from_snapshot(journal, policy, reports)
-        ledger, found = found_there or from_the_start(journal, policy)
-        snapshot_lines = found.end.lines - len(found.texts) if found_there else 0
-        for number, event in enumerate(found.events(), start=found.end.lines - len(found.texts) + 1):
-            happen(ledger, event, number, journal.path)
-        ledger.catch_up()
-        if found.torn:
-            journal.drop_torn()
-            reports.append(
-                f"journal {path}: {found.torn} bytes after line {found.end.lines} were torn by a crash, never "
-                "acknowledged, and are dropped"
+        header = header_of(journal.head(LONGEST_HEADER), journal.path)
+        if header is None:
+            raise UnreadableFile(
+                f"journal {path} has no whole first line: nothing was ever acknowledged in it, and "
+                "Bandit(..., journal=path) may begin it anew"
             )
+        tidy_up(journal.path, header.segment)
+        is_old = header.format < FORMAT
+        reports = [f"journal {path} was {old_formats.WRITTEN_EARLIER}"] if is_old else []
+        closed = closed_segments(journal.path) if header.segment > 1 else {}
+        start = from_snapshot(journal, header, closed, policy, reports) or from_the_start(
+            journal, header, closed, policy
+        )
+        opened = follow_lines(journal, header, closed, start, reports)
     except BaseException:
         journal.close()
         raise
-    return Reopened(ledger, journal, snapshot_lines, "; ".join(reports) or None)
+    now = start.ledger.config.policy
+    if policy is not None and one_policy(policy).name != now.name:
+        journal.close()
+        raise InvalidValue(f"policy must be {now.name!r}, as it was saved, got {one_policy(policy).name!r}")
+    keeper = Keeper(journal, upkeep, header.segment, header.before.lines, start.snapshot_lines, start.summed_up)
+    return Reopened(start.ledger, keeper, opened or header.digest, "; ".join(reports) or None, is_old)
 
 
-def from_the_start(journal: Journal, policy: PolicyLike | None) -> tuple[Ledger, Read]:
-    """An empty ledger with the settings in the first line, and all events after it."""
-    found = journal.read()
-    if not found.texts:
-        raise UnreadableFile(
-            f"journal {journal.path} has no whole first line: nothing was ever acknowledged in it, and "
-            "Bandit(..., journal=path) may begin it anew"
-        )
+def from_the_start(journal: Journal, header: Header, closed: dict[int, Path], policy: PolicyLike | None) -> Start:
+    """An empty ledger with the settings in the first line of the first segment."""
+    first = header
+    if header.segment > 1:
+        if 1 not in closed:
+            raise UnreadableFile(
+                f"journal {journal.path} begins with segment {min(closed, default=header.segment)}, and no snapshot "
+                "that can be used stands for what came before"
+            )
+        first = closed_header(closed[1])
+    return Start(new_ledger(first, journal.path, policy), 1, Place())
+
+
+def new_ledger(first: Header, path: Path, policy: PolicyLike | None) -> Ledger:
+    """Empty books, with the settings in the first line of the first segment."""
     try:
-        first = json.loads(found.texts[0])
-    except ValueError:
-        first = None
-    match first:
-        case [title, version, *_] if title == TITLE and version != FORMAT:
-            raise UnreadableFile(f"journal {journal.path} has format {version}; this version reads {FORMAT}")
-        case [title, _, dict() as settings] if title == TITLE:
-            return Ledger(read_config(settings, policy)), found._replace(texts=found.texts[1:])
-    raise UnreadableFile(f"{journal.path} must be a journal of a Bandit; its first line is not that of one")
+        ledger = Ledger(read_config(old_formats.settings_of_today(first.format, first.settings), policy))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UnreadableFile(f"journal {path} has settings that do not make sense: {error!r}") from error
+    ledger.given_policy = policy
+    return ledger
 
 
-def from_snapshot(journal: Journal, policy: PolicyLike | None, reports: list[str]) -> tuple[Ledger, Read] | None:
-    """The books in the snapshot and the events after it; None if there is no snapshot that can be trusted."""
-    path = snapshot_path(journal)
-    if not path.exists():
+def closed_header(path: Path) -> Header:
+    """The first line of a closed segment."""
+    header = header_of(head_of(path), path)
+    if header is None:
+        raise UnreadableFile(f"journal {path} has no whole first line")
+    return header
+
+
+def from_snapshot(
+    journal: Journal, header: Header, closed: dict[int, Path], policy: PolicyLike | None, reports: list[str]
+) -> Start | None:
+    """The books in the last snapshot that can be trusted; None if there is none, or only one as old as the journal."""
+    if header.format < FORMAT:
         return None
+    last, before = snapshot_paths(journal.path)
+    for path in (last, before):
+        if not path.exists():
+            continue
+        try:
+            body = snapshot.read_file(path)
+            segment, place = body["journal"][0], Place(*body.pop("journal")[1:])
+            if not has_place(journal, header, closed, segment, place):
+                raise UnreadableFile(f"{path} does not belong to the journal as it is")
+            ledger = snapshot.parse_ledger(body, path, policy)
+            summed_up = (segment, 0) if path == last else (0, segment)
+            return Start(ledger, segment, place, place.lines, summed_up)
+        except (UnreadableFile, KeyError, TypeError, IndexError) as error:
+            reports.append(f"snapshot was not used: {error}")
+    return None
+
+
+def has_place(journal: Journal, header: Header, closed: dict[int, Path], segment: int, place: Place) -> bool:
+    """Whether the line before a place is the one that it was noted after."""
+    path = journal.path if segment == header.segment else closed.get(segment)
+    return path is not None and is_line_before(path, place)
+
+
+def follow_lines(
+    journal: Journal, header: Header, closed: dict[int, Path], start: Start, reports: list[str]
+) -> str | None:
+    """Let everything happen again that is in the lines after the start; gives the digest that was noted last."""
+    opened = None
+    place = start.place
+    for segment in range(start.segment, header.segment + 1):
+        if segment < header.segment and segment not in closed:
+            raise UnreadableFile(f"journal {journal.path} lacks its closed segment {segment}")
+        first = header if segment == header.segment else closed_header(closed[segment])
+        if segment > start.segment or place == Place():
+            if place != Place() and first.before != Place(0, place.crc, place.lines):
+                raise UnreadableFile(f"journal {journal.path}: segment {segment} does not follow the one before it")
+            place = first.before
+        read = read_newest if first.format == FORMAT else old_formats.reader_for(first.format, start.ledger)
+        parts = journal.read_on(place) if segment == header.segment else read_closed(closed[segment], place)
+        for found in parts:
+            opened = happen(start.ledger, read, found, journal.path) or opened
+            place = found.end
+        if found.torn and segment < header.segment:
+            raise UnreadableFile(f"journal {closed[segment]} ends in the middle of a line")
+        if found.torn:
+            journal.drop_torn()
+            reports.append(
+                f"journal {journal.path}: {found.torn} bytes after line {found.end.lines} are not a whole line; the "
+                "event was cut off by a crash, and is dropped"
+            )
+    return opened
+
+
+def happen(ledger: Ledger, read: Callable[[Any], Event], found: Read, path: Path) -> str | None:
+    """Let the events in some lines happen again; gives the digest of the last opening among them."""
+    digest = None
+    line = 0
     try:
-        body = snapshot.read_file(path)
-        place = Place(*body.pop("journal", ()))
-        if not journal.has(place):
-            raise UnreadableFile(f"{path} does not belong to the journal as it is")
-        return snapshot.parse_ledger(body, path, policy), journal.read(place)
-    except UnreadableFile as error:
-        reports.append(f"snapshot was not used: {error}")
-        return None
-
-
-def write_snapshot(journal: Journal, ledger: Ledger) -> None:
-    """The state after the last line. The journal is synced first: a snapshot is never ahead of it."""
-    journal.sync()
-    snapshot.write_file(snapshot_path(journal), {**snapshot.describe_ledger(ledger), "journal": list(journal.end)})
-
-
-def happen(ledger: Ledger, event: Any, number: int, path: Path) -> None:
-    """Let one event of a journal happen again."""
-    try:
-        match event:
-            case ["ask", slot, reason, tag]:
-                ledger.follow((slot, reason, tag))
-            case ["ask", slot, reason, tag, deadline]:
-                ledger.follow((slot, reason, tag), deadline)
-            case ["failed"]:
-                ledger.fail_again()
-            case ["tell", decision, reward, *costs]:
-                ledger.tell(decision, reward, tuple(costs))
-            case ["cancel", decision]:
-                ledger.cancel(decision)
-            case ["expire", decision]:
-                ledger.expire(decision)
-            case ["credit", over, *amounts]:
-                ledger.credit(tuple(amounts), over)
-            case ["add", name, *max_costs]:
-                ledger.add(name, tuple(max_costs))
-            case ["status", name, status]:
-                ledger.set_status(name, status)
-            case _:
-                raise UnreadableFile(f"{event!r} is not an event")
-    except (PacelineError, KeyError, TypeError, ValueError, IndexError) as error:
-        raise UnreadableFile(f"journal {path} does not make sense in line {number}: {error}") from error
+        for line, event in events_in(found, read, path):  # noqa: B007  # the error names it
+            ledger.apply(event)
+            if type(event) is Opened:
+                digest = event.digest
+    except Damaged:
+        raise
+    except (PacelineError, *NONSENSE) as error:
+        raise senseless(path, line, error) from error
+    return digest

@@ -3,15 +3,15 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
+from numbers import Real
 from typing import Any
-
-import numpy as np
 
 from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.kernels.budget import UNLIMITED
-from paceline.live.currency import Currency
+from paceline.live.currency import MOST_UNITS, Currency
 from paceline.problems.resources import UNNAMED, by_resource, resource_names
 
 # Far from where floats end, so that no sum or square on the way overflows or vanishes.
@@ -39,6 +39,7 @@ class Resource:
     scale: float
     start: float
     cap: float | None
+    hourly: float
 
     @cached_property
     def currency(self) -> Currency:
@@ -86,15 +87,24 @@ class Resource:
         """A cost for a message in which rounding may matter."""
         return f"{cost:g} rounded up to a unit of {self.currency.amount(1):.2g}"
 
-    def check_cost(self, decision: str, given: object, most: float) -> float:
-        """A cost that is told of a decision whose largest cost is ``most``."""
+    def check_cost(self, decision: str, given: object, most: float | None) -> float:
+        """A cost that is told of a decision whose largest cost is ``most``; None where an overrun is meant."""
         thing = f"{label('cost', self.name)} of {decision}"
         low = self.least_cost
-        if isinstance(given, int | float | np.floating) and given < low:
+        if is_below(given, low):
             raise InvalidValue(
                 f"{thing} must be at least {low:g} (max_refill= says what a pull may bring), got {given!r}"
             )
+        most = self.currency.amount(MOST_UNITS >> 2) if most is None else most
         return checks.real(thing, given, low, most, toward=UP)
+
+
+def is_below(given: object, low: float) -> bool:
+    """Whether something is a number, and below another; a Decimal that is none may not even be compared."""
+    try:
+        return isinstance(given, Real | Decimal) and bool(given < low)
+    except ArithmeticError:
+        return False
 
 
 def make_resources(
@@ -105,6 +115,7 @@ def make_resources(
     scale: object,
     start: object,
     cap: object,
+    hourly: object,
 ) -> tuple[Resource, ...]:
     """The resources, once every setting has passed its check: those that the budget names, or one without a name."""
     names = resource_names("budget", budget)
@@ -115,6 +126,7 @@ def make_resources(
         "scale": by_resource("scale", scale, names, otherwise=None),
         "start": by_resource("start", start, names, otherwise=0.0),
         "cap": by_resource("cap", cap, names, otherwise=None),
+        "hourly": by_resource("hourly", hourly, names, otherwise=0.0),
     }
     return tuple(
         make_resource(name, arms, {setting: given[name] for setting, given in settings.items()}) for name in names
@@ -135,9 +147,9 @@ def make_resource(name: str, arms: Sequence[str], given: dict[str, Labelled]) ->
     max_refill = checks.real(*given["max_refill"], 0, LARGEST_AMOUNT)
     largest = max(max_cost.values()) if isinstance(max_cost, dict) else max_cost
     least_scale = max(largest, budget, max_refill)
-    if least_scale == 0.0:
-        raise InvalidValue(f"{label('the largest max_cost or the budget', name)} must be above 0, got 0 for both")
     thing, scale = given["scale"]
+    if least_scale == 0.0 and scale is None:
+        raise InvalidValue(f"{label('the largest max_cost or the budget', name)} must be above 0, got 0 for both")
     scale = least_scale if scale is None else checks.real(thing, scale, 0, LARGEST_AMOUNT)
     if scale < least_scale:
         rule = f"at least the largest max_cost, the budget and max_refill, {least_scale:g}"
@@ -147,7 +159,11 @@ def make_resource(name: str, arms: Sequence[str], given: dict[str, Labelled]) ->
     Currency(scale).check_total(label("income", name), 0, start)
     thing, cap = given["cap"]
     cap = None if cap is None else checks.real(thing, cap, 0, LARGEST_AMOUNT, toward=DOWN)
-    resource = Resource(name, budget, max_cost, max_refill, scale, start, cap)
+    thing_hourly, _ = given["hourly"]
+    hourly = checks.real(*given["hourly"], 0, LARGEST_AMOUNT, toward=DOWN)
+    if hourly > 0.0 and cap is None:
+        raise InvalidValue(f"{thing_hourly} must have a cap on what may pile up while nobody asks, got none")
+    resource = Resource(name, budget, max_cost, max_refill, scale, start, cap, hourly)
     if not resource.can_hold(largest):
         raise InvalidValue(
             f"{thing} must cover the largest cost of every arm, {resource.in_units(largest)}, got {cap!r}"

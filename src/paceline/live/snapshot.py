@@ -2,104 +2,199 @@
 
 import hashlib
 import json
+import logging
 import math
 import os
-from base64 import b64decode, b64encode
+import time
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from paceline import __version__
 from paceline.errors import PacelineError, UnreadableFile
 from paceline.files import all_or_nothing
-from paceline.kernels.estimates import Estimates
-from paceline.kernels.state import books_in
+from paceline.kernels.estimates import NUMBER, TOTAL, Estimates
+from paceline.kernels.state import SKIP, State, books_in, state_in
+from paceline.live import old_saves
 from paceline.live.config import read_config
-from paceline.live.decision import PendingPull
-from paceline.live.journal import sync_folder
+from paceline.live.decision import NULL, Decision
+from paceline.live.journal import PRIVATE, sync_folder
 from paceline.live.ledger import Ledger
+from paceline.live.picture import picture_of
+from paceline.live.pulls import Pull, Told
+from paceline.live.reports import sums_of_reports
+from paceline.live.turnout import Turnout
 from paceline.policies import PolicyLike
 from paceline.policies.python_policy import Session
 
-FORMAT = 2
-PULL = ("slot", "reason", "tag", "reserved", "charged", "reward", "costs", "deadline", "expired")
+LOG = logging.getLogger("paceline")
+
+FORMAT = 3
+MANY = 50  # entries of a list that are put into text at once: others wait no longer than that takes
+REST = 0.0005  # seconds after a long piece: enough for another thread that waits for the interpreter to get it
+LONG = 1000  # characters
+PULL = ("slot", "reason", "tag", "reserved", "largest", "asked", "deadline")
 SUMS = ("pulls", "reward_sum", "reward_squares", "cost_sum", "cost_squares")  # those of costs by resource
+KNOWN = ("reward_known", "cost_known")  # of all that is known, each with a number, a sum and squares
 # For each resource, what the engine counts and what it shows the policy; the rest follows from the settings.
-AMOUNTS = ("credited", "held", "held_rounds", "lost", "reserved", "spent", "lowest", "headroom", "peak", "depth")
+AMOUNTS = (
+    *("rate", "rate_part", "folded", "credited", "unpaced", "held", "held_rounds", "lost", "reserved", "spent"),
+    *("lowest", "headroom", "peak", "depth", "pace", "pace_line"),
+)
 SHOWN = ("rate", "headroom", "outlook", "planned")
 
 
 def describe_ledger(ledger: Ledger) -> dict[str, Any]:
     """Everything in the books."""
-    arm_set, config = ledger.arm_set, ledger.config
-    arm_set.merge()
-    storage = arm_set.all
+    described = describe_picture(picture_of(ledger))
+    return {
+        name: list(chain(*value.parts())) if isinstance(value, Lazily) else value for name, value in described.items()
+    }
+
+
+def describe_picture(ledger: Ledger) -> dict[str, Any]:
+    """Everything in the books, of which this is a copy; long lists are described when they are written."""
+    arm_set, config, storage = ledger.arm_set, ledger.config, ledger.arm_set.all
+    state, books = state_in(storage), books_in(storage)
+    turnout = ledger.turnout
     return {
         "settings": config.to_dict(),
         "rounds": ledger.rounds,
-        "arms": [
-            {
-                "name": name,
-                "max_cost": config.by_name(arm_set.max_costs[slot]),
-                "status": arm_set.statuses[slot],
-                **{entry: getattr(arm_set.full.arms, entry)[slot].tolist() for entry in SUMS},
-            }
-            for slot, name in enumerate(arm_set.names)
-        ],
+        "policy_since": ledger.policy_since,
+        "arms": Lazily(range(len(arm_set.names)), lambda slot: describe_arm(ledger, state, slot)),
         "tally": fields_of(storage.tally[0]),
         "clock": fields_of(storage.clock[0]),
         "record": fields_of(storage.record[0]),
         "memory": {name: array.tolist() for name, array in storage.memory._asdict().items()},
-        "session": dump_session(arm_set.params),
-        "amounts": {name: getattr(arm_set.books, name).tolist() for name in AMOUNTS},
-        "shown": {name: getattr(arm_set.full, name).tolist() for name in SHOWN},
-        "open": [
-            {"id": number, **{entry: getattr(pull, entry) for entry in PULL}} for number, pull in ledger.pending.items()
-        ],
-        "expired_pulls": list(ledger.expired_pulls),
-        "settled": [[number, reward, list(costs)] for number, (reward, costs) in ledger.settled.items()],
+        "session": ledger.session,
+        "amounts": {name: getattr(books, name).tolist() for name in AMOUNTS},
+        "shown": {name: getattr(state, name).tolist() for name in SHOWN},
+        "reports": ledger.reports,
+        "rolled": ledger.rolled,
+        "overrun": ledger.overrun,
+        "timed": ledger.timed.to_dict(),
+        "late": None if ledger.late is None else ledger.late.to_dict(),
+        "turnout": {
+            "null": turnout.counts[NULL],
+            "skips": turnout.counts[SKIP],
+            "marks": [[rounds, counts] for rounds, counts in turnout.marks],
+        },
+        "open": Lazily(ledger.pending.items(), describe_pull),
+        "expired_pulls": Lazily(ledger.expired_pulls, int),
+        "settled": Lazily(ledger.settled.items(), lambda entry: [entry[0], entry[1][0], list(entry[1][1])]),
+        "answers": Lazily(ledger.answers.items(), lambda entry: [entry[0], *entry[1]]),
     }
+
+
+def describe_arm(ledger: Ledger, state: State, slot: int) -> dict[str, Any]:
+    """An arm, and what it has taught."""
+    arm_set, turnout = ledger.arm_set, ledger.turnout
+    return {
+        "name": arm_set.names[slot],
+        "max_cost": list(arm_set.max_costs[slot]),
+        "status": arm_set.statuses[slot],
+        "counts": turnout.counts[slot],
+        "cancelled": turnout.cancelled[slot],
+        "expired": turnout.expired[slot],
+        **{entry: getattr(state.arms, entry)[slot].tolist() for entry in SUMS},
+        **{entry: getattr(state.arms, entry)[:, slot].tolist() for entry in KNOWN},
+    }
+
+
+def describe_pull(entry: tuple[int, Pull]) -> dict[str, Any]:
+    """A pull that waits for news."""
+    number, pull = entry
+    told = None if pull.told is None else list(pull.told)
+    return {"id": number, **{name: getattr(pull, name) for name in PULL}, "told": told}
+
+
+class Lazily(NamedTuple):
+    """A long list whose entries are described one after the other, while others may go on."""
+
+    entries: Iterable[Any]
+    describe: Callable[[Any], Any]
+
+    def parts(self) -> Iterator[list[Any]]:
+        """The list, a few entries at a time."""
+        entries = iter(self.entries)
+        while part := [self.describe(entry) for entry in islice(entries, MANY)]:
+            yield part
 
 
 def restore_ledger(body: dict[str, Any], policy: PolicyLike | None = None) -> Ledger:
     """The books that `describe_ledger` described."""
-    ledger = Ledger(read_config(body["settings"], policy))
-    arm_set, arms, config = ledger.arm_set, body["arms"], ledger.config
-    added = arms[len(arm_set.names) :]
-    if added:
-        arm_set.add([(arm["name"], config.in_order("max_cost", arm["max_cost"])) for arm in added])
-    arm_set.statuses = [arm["status"] for arm in arms]
+    config, arms = read_config(body["settings"], policy), body["arms"]
+    ledger = Ledger(config)
+    ledger.given_policy = policy
+    arm_set, turnout = ledger.arm_set, ledger.turnout
+    for _ in arms[len(arm_set.names) :]:
+        turnout.add_arm()
+    arm_set.restore([(arm["name"], tuple(arm["max_cost"]), arm["status"]) for arm in arms])
     storage = arm_set.all
-    restore_estimates(arm_set.full.arms, arms)
-    books_in(storage).pulls[:] = arm_set.full.arms.pulls
+    state, books = arm_set.full, books_in(storage)
+    restore_estimates(state.arms, arms)
+    books.pulls[:] = state.arms.pulls
     for record, values in ((storage.tally, "tally"), (storage.clock, "clock"), (storage.record, "record")):
         set_fields(record[0], body[values])
     for name, array in storage.memory._asdict().items():
         array[...] = body["memory"][name]
     for name in AMOUNTS:
-        getattr(arm_set.books, name)[:] = body["amounts"][name]
+        getattr(books, name)[:] = body["amounts"][name]
     for name in SHOWN:
-        getattr(arm_set.full, name)[:] = body["shown"][name]
+        getattr(state, name)[:] = body["shown"][name]
     for entry in body["open"]:
-        ledger.pending[entry["id"]] = restore_pull(entry)
-        arm_set.full.pending[entry["slot"]] += 1
-        books_in(storage).unpaid[entry["slot"]] += np.array(entry["reserved"]) > 0
+        pull = restore_pull(entry)
+        ledger.pending[entry["id"]] = pull
+        state.pending[pull.slot] += 1
+        books.unpaid[pull.slot] += np.array(pull.reserved) > 0
+        if pull.deadline is not None:
+            ledger.deadlines.push(pull.deadline, entry["id"], ledger.pending)
     arm_set.field()
     if isinstance(arm_set.params, Session):
         restore_session(arm_set.params, body["session"])
-    ledger.rounds = body["rounds"]
-    ledger.renew_most_rounds()
-    ledger.deadlines = sorted((e["deadline"], e["id"]) for e in body["open"] if e["deadline"] is not None)
+    ledger.seen = arm_set.lineup
+    ledger.rounds, ledger.policy_since = body["rounds"], body["policy_since"]
+    ledger.told = body["tally"]["told"]
+    ledger.rolled, ledger.overrun = body["rolled"], body["overrun"]
+    ledger.timed.restore(body["timed"])
+    restore_late(ledger, body["late"])
+    ledger.reports = body["reports"]
+    ledger.foreign = sums_of_reports(arm_set, ledger.reports.values())
+    restore_turnout(turnout, body["turnout"], arms)
     ledger.expired_pulls.update(dict.fromkeys(body["expired_pulls"]))
     ledger.settled.update((number, (reward, tuple(costs))) for number, reward, costs in body["settled"])
+    ledger.answers.update((key, Decision(*decision)) for key, *decision in body["answers"])
+    ledger.renew_stop()
     return ledger
 
 
-def dump_session(params: Any) -> str | None:
-    """What a policy in plain Python has learned; a compiled one keeps all of it in its memory and record."""
-    if not isinstance(params, Session):
-        return None
-    return b64encode(params.dump()).decode()
+def restore_late(ledger: Ledger, saved: dict[str, Any] | None) -> None:
+    """Rewards that come late; in a file of an earlier format they have no window yet, and it begins now."""
+    if saved is None:
+        ledger.late = None
+        ledger.renew_window()
+    elif ledger.late is not None:
+        ledger.late.restore(saved)
+
+
+def restore_old(version: int, body: dict[str, Any], path: str | os.PathLike[str], policy: PolicyLike | None) -> Ledger:
+    """The books in a file of an earlier format."""
+    today, has_forgotten = old_saves.body_of_today(version, body, policy)
+    ledger = restore_ledger(today, policy)
+    LOG.warning("%s was written by an earlier version: %s", path, old_saves.adapt(ledger, has_forgotten))
+    return ledger
+
+
+def restore_turnout(turnout: Turnout, saved: dict[str, Any], arms: list[dict[str, Any]]) -> None:
+    """What was counted."""
+    turnout.counts = [*[arm["counts"] for arm in arms], saved["null"], saved["skips"]]
+    turnout.cancelled, turnout.expired = [arm["cancelled"] for arm in arms], [arm["expired"] for arm in arms]
+    turnout.marks.clear()
+    turnout.marks.extend((rounds, counts) for rounds, counts in saved["marks"])
 
 
 def restore_session(session: Session, dumped: str) -> None:
@@ -112,13 +207,14 @@ def restore_session(session: Session, dumped: str) -> None:
         raise UnreadableFile(f"what {policy} has learned must be readable, got {type(error).__name__}") from error
 
 
-def restore_pull(entry: dict[str, Any]) -> PendingPull:
-    """A pull that waits for news."""
-    pull = PendingPull(entry["slot"], entry["reason"], entry["tag"], tuple(entry["reserved"]))
-    pull.charged, pull.costs = tuple(entry["charged"]), tuple(entry["costs"])
-    pull.reward, pull.deadline, pull.expired = entry["reward"], entry["deadline"], entry["expired"]
-    pull.is_untouched = not (pull.charged or pull.costs or pull.expired) and pull.reward is None
-    return pull
+def restore_pull(entry: dict[str, Any]) -> Pull:
+    """The way back from `describe_pull`."""
+    told = entry["told"]
+    if told is not None:
+        reward, costs, charged, expired, learned = told
+        told = Told(reward, tuple(costs), tuple(charged), expired, learned)
+    slot, reason, tag, reserved, largest, asked, deadline = (entry[name] for name in PULL)
+    return Pull(slot, reason, tag, tuple(reserved), tuple(largest), asked, deadline, told)
 
 
 def fields_of(record: Any) -> dict[str, Any]:
@@ -136,31 +232,75 @@ def restore_estimates(known: Estimates, arms: list[dict[str, Any]]) -> None:
     """Write sums as they were; means and widths follow from them as in `estimates.observe`."""
     for entry in SUMS:
         getattr(known, entry)[:] = [arm[entry] for arm in arms]
+    for entry in KNOWN:
+        getattr(known, entry)[:] = np.stack([arm[entry] for arm in arms], axis=1)
+    known.reward_mean[:] = mean_of(known.reward_known)
+    known.cost_mean[:] = mean_of(known.cost_known)
     tried = known.pulls > 0
-    counts = np.where(tried, known.pulls, 1)
-    known.reward_mean[:] = np.where(tried, known.reward_sum / counts, 0.0)
-    known.cost_mean[:] = np.where(tried[:, None], known.cost_sum / counts[:, None], 0.0)
-    known.width[:] = np.where(tried, 1.0 / np.sqrt(counts), math.inf)
+    known.width[:] = np.where(tried, 1.0 / np.sqrt(np.where(tried, known.pulls, 1)), math.inf)
 
 
-def checksum(body: dict[str, Any]) -> str:
-    """Of the content, however it is laid out."""
-    return hashlib.sha256(json.dumps(body, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+def mean_of(known: Any) -> Any:
+    """Means of all that is known, 0 where nothing is."""
+    return known[TOTAL] / np.maximum(known[NUMBER], 1.0)
 
 
-def write_file(path: str | os.PathLike[str], body: dict[str, Any]) -> None:
-    """All or nothing: a crash in the middle leaves the file that was there."""
-    target = Path(path)
-    document = {"what": "a paceline bandit", "format": FORMAT, "sha256": checksum(body), "body": body}
-    with all_or_nothing(target) as unfinished, unfinished.open("w", encoding="utf-8") as file:
-        json.dump(document, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
+# Files.
+
+
+def pieces(body: dict[str, Any]) -> Iterator[str]:
+    """The content as JSON without blanks, long lists a part at a time."""
+    opening = "{"
+    for key, value in body.items():
+        yield f"{opening}{dumps(key)}:"
+        opening = ","
+        if isinstance(value, Lazily):
+            separator = "["
+            for part in value.parts():
+                yield separator + dumps(part)[1:-1]
+                separator = ","
+            yield "[]" if separator == "[" else "]"
+        else:
+            yield dumps(value)
+    yield "}"
+
+
+def dumps(value: Any) -> str:
+    """A value as JSON in the one way that the checksum is of."""
+    return json.dumps(value, separators=(",", ":"))
+
+
+def write_file(path: str | os.PathLike[str], body: dict[str, Any], mode: int = PRIVATE) -> None:
+    """All or nothing: a crash in the middle leaves the file that was there.
+
+    Other threads may run after every long piece.
+    """
+    target, digest = Path(path), hashlib.sha256()
+    with all_or_nothing(target) as unfinished:
+        file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        with os.fdopen(file, "w", encoding="utf-8") as text:
+            text.write(f'{{"what":"a paceline bandit","format":{FORMAT},"version":"{__version__}",\n"body":')
+            for piece in pieces(body):
+                digest.update(piece.encode())
+                text.write(piece + "\n")
+                if len(piece) > LONG:
+                    time.sleep(REST)
+            text.write(f',"sha256":"{digest.hexdigest()}"}}\n')
+            text.flush()
+            os.fsync(text.fileno())
     sync_folder(target)
 
 
 def read_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The body of a file that `write_file` wrote."""
+    version, body = read_document(path)
+    if version != FORMAT:
+        raise UnreadableFile(f"{path} has format {version}; only {FORMAT} will do here")
+    return body
+
+
+def read_document(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any]]:
+    """The format and the body of a file that `write_file` wrote, today's or an earlier one."""
     try:
         text = Path(path).read_bytes()
     except OSError as error:
@@ -169,24 +309,32 @@ def read_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         document = json.loads(text)
         version, digest, body = document["format"], document["sha256"], document["body"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UnreadableFile(damaged) from error
-    if isinstance(version, int) and version != FORMAT:
-        raise UnreadableFile(f"{path} has format {version}; this version reads {FORMAT}")
-    if version != FORMAT or not isinstance(body, dict) or checksum(body) != digest:
+    if isinstance(version, int) and not 1 <= version <= FORMAT:
+        raise UnreadableFile(f"{path} has format {version}; this version reads 1 to {FORMAT}")
+    if not isinstance(version, int) or not isinstance(body, dict) or digest_of(version, body) != digest:
         raise UnreadableFile(damaged)
-    return body
+    return version, body
+
+
+def digest_of(version: int, body: dict[str, Any]) -> str:
+    """The checksum of a body; before format 3 the order of its entries did not count."""
+    return hashlib.sha256(json.dumps(body, separators=(",", ":"), sort_keys=version < 3).encode()).hexdigest()
 
 
 def load(path: str | os.PathLike[str], policy: PolicyLike | None = None) -> Ledger:
-    """The books in a file."""
-    return parse_ledger(read_file(path), path, policy)
+    """The books in a file, which an earlier version may have written."""
+    version, body = read_document(path)
+    return parse_ledger(body, path, policy, version)
 
 
-def parse_ledger(body: dict[str, Any], path: str | os.PathLike[str], policy: PolicyLike | None) -> Ledger:
+def parse_ledger(
+    body: dict[str, Any], path: str | os.PathLike[str], policy: PolicyLike | None, version: int = FORMAT
+) -> Ledger:
     """The books that the body of a file describes, if it makes sense."""
     try:
-        return restore_ledger(body, policy)
+        return restore_ledger(body, policy) if version == FORMAT else restore_old(version, body, path, policy)
     except PacelineError:
         raise
     except (KeyError, TypeError, ValueError, IndexError) as error:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paceline.kernels.estimates import variance
+from paceline.kernels.estimates import Known, known_costs, known_rewards, variance
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import State
 
@@ -75,25 +75,35 @@ def strength_of(mean: float, dispersion: float) -> float:
 
 
 @kernel
-def sums_of(state: State, low: float, arm: int, side: int) -> tuple[float, float]:
-    """Sum of the outcomes, and  n v,  on a scale of [0, 1]."""
-    arms, n = state.arms, state.arms.pulls[arm]
+def known_of(state: State, arm: int, side: int) -> Known:
+    """What is known of the rewards or the costs of an arm."""
+    return known_rewards(state.arms, arm) if side == 0 else known_costs(state.arms, arm, 0)
+
+
+@kernel
+def is_known(state: State, arm: int, side: int) -> bool:
+    """Whether any reward, or any cost, of an arm is known."""
+    return known_of(state, arm, side).number > 0.0
+
+
+@kernel
+def sums_of(state: State, low: float, arm: int, side: int) -> tuple[float, float, float]:
+    """Count n and sum of the outcomes that are known, and  n v,  on a scale of [0, 1]."""
+    n, total, squares = known_of(state, arm, side)
     smallest, span = span_of(state, low, arm, side)
-    if side == 0:
-        total, squares, mean = arms.reward_sum[arm], arms.reward_squares[arm], arms.reward_mean[arm]
-    else:
-        total, squares, mean = arms.cost_sum[arm, 0], arms.cost_squares[arm, 0], arms.cost_mean[arm, 0]
-    return (total - n * smallest) / span, n * variance(squares, mean, n) / (span * span)
+    mean = state.arms.reward_mean[arm] if side == 0 else state.arms.cost_mean[arm, 0]
+    return n, (total - n * smallest) / span, n * variance(squares, mean, n) / (span * span)
 
 
 @kernel
 def put_part(state: State, low: float, memory: Beliefs, arm: int, side: int) -> float:
-    """Bring what an arm says of the common mean and dispersion up to date; gives the sum of its outcomes.
+    """Bring what an arm says of the common mean and dispersion up to date; gives the sum of its known outcomes.
 
-    Its mean counts  n / (n + strength)  in the common one.
+    Its mean counts  n / (n + strength)  in the common one; with no outcome known it says nothing.
     """
-    n = state.arms.pulls[arm]
-    total, within = sums_of(state, low, arm, side)
+    n, total, within = sums_of(state, low, arm, side)
+    if n == 0.0:
+        return 0.0
     mean = total / n
     weight = n / (n + memory.common[side, STRENGTH])
     part, common = memory.parts[arm, side], memory.common[side]
@@ -124,13 +134,13 @@ def is_stale(common: Floats) -> bool:
 
 @kernel
 def believe(state: State, low: float, memory: Beliefs, arm: int, side: int, total: float) -> None:
-    """Renew one belief from the sum of the outcomes: with mean x0, dispersion D~ and strength s in common,
+    """Renew one belief from the sum of the known outcomes: with mean x0, dispersion D~ and strength s in common,
 
     m = (sum + s x0) / (n + s),   D = (n v + D~) / ((n - 1) x (1 - x) + 1),
     variance  D m (1 - m) + 0.08 x0 (1 - x0) / (n + 1),   third cumulant  D (1 - 2 m) variance.
     """
     n, common, part, belief = (
-        state.arms.pulls[arm],
+        known_of(state, arm, side).number,
         memory.common[side],
         memory.parts[arm, side],
         memory.beliefs[arm, side],
@@ -146,12 +156,13 @@ def believe(state: State, low: float, memory: Beliefs, arm: int, side: int, tota
 
 @kernel
 def believe_arm(state: State, low: float, memory: Beliefs, arm: int, reward: float, cost: float) -> None:
-    """Renew all beliefs about an arm from the sums of its rewards and costs."""
+    """Renew all beliefs about an arm from the sums of its rewards and costs. A covariance takes pulls with both."""
     arms, joint = state.arms, memory.joint[arm]
     n = arms.pulls[arm]
     believe(state, low, memory, arm, 0, reward)
     believe(state, low, memory, arm, 1, cost)
-    joint[1] = (joint[0] / n - arms.reward_mean[arm] * arms.cost_mean[arm, 0]) * n / (n + SHRUNK)
+    if n > 0:
+        joint[1] = (joint[0] / n - arms.reward_sum[arm] / n * (arms.cost_sum[arm, 0] / n)) * n / (n + SHRUNK)
 
 
 @kernel
@@ -175,9 +186,14 @@ def take_in(state: State, low: float, memory: Beliefs, arm: int, reward: float, 
     """
     memory.joint[arm, 0] += reward * cost
     memory.known[0] += 1.0
+    renew_arm(state, low, memory, arm, memory.known[0] >= GROWN * memory.renewed[0])
+
+
+@kernel
+def renew_arm(state: State, low: float, memory: Beliefs, arm: int, is_due: bool) -> None:
+    """Renew the beliefs about an arm of which something was told; about all arms if that is due for them."""
     rewards, costs = put_part(state, low, memory, arm, 0), put_part(state, low, memory, arm, 1)
-    stale = memory.known[0] >= GROWN * memory.renewed[0] or is_stale(memory.common[0]) or is_stale(memory.common[1])
-    if stale:
+    if is_due or is_stale(memory.common[0]) or is_stale(memory.common[1]):
         renew_all(state, low, memory)
     else:
         believe_arm(state, low, memory, arm, rewards, costs)
@@ -191,6 +207,6 @@ def renew_all(state: State, low: float, memory: Beliefs) -> None:
         mean, dispersion = common_now(memory.common[side])
         set_common(memory, side, mean, dispersion)
     for arm in range(state.arms.pulls.size):
-        if state.arms.pulls[arm] > 0:
+        if is_known(state, arm, 0) or is_known(state, arm, 1):
             rewards, costs = put_part(state, low, memory, arm, 0), put_part(state, low, memory, arm, 1)
             believe_arm(state, low, memory, arm, rewards, costs)

@@ -11,7 +11,7 @@ shortage is bought at lam_l and a surplus sold at lam_r.
 
 import math
 
-from paceline.kernels.estimates import variance
+from paceline.kernels.estimates import cost_variance, known_costs
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import State
 from paceline.policies.pacing import affords
@@ -83,6 +83,4 @@ def is_on_edge(state: State, drift: float, spread: float) -> bool:
 def observed_spread(state: State, arm: int) -> float:
     """The empirical variance of an arm's cost, with a word of doubt in units of its largest cost."""
     arms, top = state.arms, state.largest[arm, 0]
-    pulls = arms.pulls[arm]
-    spread = variance(arms.cost_squares[arm, 0], arms.cost_mean[arm, 0], pulls)
-    return float(spread + 0.25 * top * top / max(pulls, 1))
+    return float(cost_variance(arms, arm, 0) + 0.25 * top * top / max(known_costs(arms, arm, 0).number, 1.0))

@@ -12,7 +12,7 @@ from paceline.kernels.state import Decision, State
 from paceline.policies.greedy import FIRST_PULL, play_means
 from paceline.policies.pacing import REASONS
 from paceline.policies.policy import Policy, Setting
-from paceline.policies.steering import BaseMemory, commit_base, learn_base, no_base
+from paceline.policies.steering import BaseMemory, commit_base, learn_base, no_base, renew_base
 
 ANY_ARM = len(REASONS) + 1
 COIN = np.uint64(0)
@@ -59,7 +59,9 @@ class EpsilonGreedyPacer(Policy):
     reasons = (*REASONS, "first pull of an arm", "any arm, by chance")
     choose = staticmethod(choose)
     commit = staticmethod(commit_base)
+    adds_up = True
     learn = staticmethod(learn_base)
+    renew = staticmethod(renew_base)
 
     def __post_init__(self) -> None:
         checks.real("c of epsilon-greedy", self.c, 0)

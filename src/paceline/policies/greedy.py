@@ -9,7 +9,7 @@ from paceline.kernels.jit import kernel
 from paceline.kernels.state import Decision, State
 from paceline.policies.pacing import REASONS, fill_means, pace
 from paceline.policies.policy import Policy, Setting
-from paceline.policies.steering import BaseMemory, commit_base, learn_base, no_base, steer_base
+from paceline.policies.steering import BaseMemory, commit_base, learn_base, no_base, renew_base, steer_base
 
 FIRST_PULL = len(REASONS)
 
@@ -57,7 +57,9 @@ class GreedyPacer(Policy):
     reasons = (*REASONS, "first pull of an arm")
     choose = staticmethod(choose)
     commit = staticmethod(commit_base)
+    adds_up = True
     learn = staticmethod(learn_base)
+    renew = staticmethod(renew_base)
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
         return Params(0.0)

@@ -6,24 +6,34 @@ level of the base. It works on what is believed (common_prior.py) and on the clo
 """
 
 import math
+from typing import NamedTuple
 
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import State
-from paceline.policies.common_prior import CENTRE, DISPERSION, MEAN, SPREAD, STRENGTH, THIRD, span_of
+from paceline.policies.common_prior import CENTRE, DISPERSION, MEAN, SPREAD, STRENGTH, THIRD, is_known, span_of
 
 STEEPNESS = 1.5  # evidence up to this counts twice
 EXPONENT = 1.15  # of the pulls in the index
 SHIFT = 0.7
 FEW = 50.0  # rounds' income below which a rival's experience lowers the index, once it is beyond
 EXPERIENCED = 7.0  # log of its pulls
+CROWD = 8.0  # arms; the more there are beyond, the longer an arm that was tried must wait for another look
 SHARE = 1.0 / 32.0  # of the income so far that may be saved up for one pull
 
 LOG_PULLS, LOG_MONEY, FEWNESS = range(3)  # columns of `clocks`
 
 
+class Rival(NamedTuple):
+    """What the indices are held against: the arm of the base whose turn it is."""
+
+    experience: float  # log N of the arm: its pulls, in rounds of income
+    rise: float  # what an arm of no experience has off its index
+    crowd: float  # what an arm that was tried has on top of it
+
+
 @kernel
 def pulls_made(state: State, arm: int) -> int:
-    """Pulls of an arm; those whose outcome is still to come count as if they had brought the mean."""
+    """Pulls of an arm; what is still to come of them counts as if it were the mean."""
     return int(state.arms.pulls[arm] + state.pending[arm])
 
 
@@ -37,8 +47,8 @@ def log_pulls(state: State, arm: int) -> float:
 
 @kernel
 def believed_cost(state: State, low: float, arm: int) -> float:
-    """The mean cost of an arm as far as is known; of an untried one the common mean on its own scale."""
-    if state.arms.pulls[arm] > 0:
+    """The mean cost of an arm as far as is known; where none is, the common mean on its own scale."""
+    if is_known(state, arm, 1):
         return float(state.memory.beliefs[arm, 1, CENTRE])
     return float(low + state.memory.common[1, MEAN] * (state.largest[arm, 0] - low))
 
@@ -47,7 +57,7 @@ def believed_cost(state: State, low: float, arm: int) -> float:
 def spread_of(state: State, low: float, arm: int, side: int) -> tuple[float, float]:
     """Variance and third cumulant of an outcome as far as is known."""
     memory = state.memory
-    if state.arms.pulls[arm] > 0:
+    if is_known(state, arm, side):
         return memory.beliefs[arm, side, SPREAD], memory.beliefs[arm, side, THIRD]
     mean, dispersion = memory.common[side, MEAN], memory.common[side, DISPERSION]
     _, span = span_of(state, low, arm, side)
@@ -64,7 +74,7 @@ def evidence(state: State, low: float, price: float, level: float, arm: int) -> 
     counts as evidence of its strength.
     """
     memory, pulls = state.memory, pulls_made(state, arm)
-    reward = memory.beliefs[arm, 0, CENTRE] if state.arms.pulls[arm] > 0 else memory.common[0, MEAN]
+    reward = memory.beliefs[arm, 0, CENTRE] if is_known(state, arm, 0) else memory.common[0, MEAN]
     gap = level - reward + price * believed_cost(state, low, arm)
     if gap <= 0.0:
         return 0.0
@@ -79,23 +89,53 @@ def evidence(state: State, low: float, price: float, level: float, arm: int) -> 
 
 
 @kernel
-def index_of(state: State, low: float, price: float, level: float, bar: float, extra: float, arm: int) -> float:
+def crowd_of(arms: int, log_rival: float) -> float:
+    """What arms that were tried have on top of their index where there are more than eight, K:
+
+        L + max(L - max(log n_r - 7, 0), 0),   L = log(K / 8).
+
+    To tell K arms apart takes K times as many pulls, and among many arms that were tried once there is a good one: as
+    long as K is large beside the square root of the rounds, few second looks are best (Bayati, Hamidi, Johari,
+    Khosravi, "Unreasonable effectiveness of greedy algorithms in multi-armed bandit with many arms", NeurIPS 2020). So
+    they begin when the rival has  (K / 8)^2  pulls. Later on one L is left, the  log K  of MOSS (Audibert, Bubeck,
+    "Minimax policies for adversarial and stochastic bandits", COLT 2009): with two for ever, a good arm that made a bad
+    start was measured to wait too long at 200,000 rounds.
+    """
+    if arms <= CROWD:
+        return 0.0
+    once = math.log(arms / CROWD)
+    return once + max(once - max(log_rival - EXPERIENCED, 0.0), 0.0)
+
+
+@kernel
+def rival_of(state: State, rise: float, arm: int) -> Rival:
+    """What an arm of the base asks of the others."""
+    pulls = log_pulls(state, arm)
+    return Rival(
+        experience=pulls + state.memory.clocks[arm, LOG_MONEY],
+        rise=rise * max(pulls - EXPERIENCED, 0.0),
+        crowd=crowd_of(state.arms.pulls.size, pulls),
+    )
+
+
+@kernel
+def index_of(state: State, low: float, price: float, level: float, rival: Rival, arm: int) -> float:
     """The index of an arm; infinite where exploring it is out of the question.
 
-        x + min(x, 1.5) + 1.15 log n - 0.7 + log(N / n) - 50 / (N + 50) extra,   extra = rise max(log n_r - 7, 0),
+        x + min(x, 1.5) + 1.15 log n - 0.7 + crowd + log(N / n) - 50 / (N + 50) rise max(log n_r - 7, 0)
 
     is Honda and Takemura's  n KL + log n,  on the clock of money and with what was measured to do better at small n. An
-    arm that has had as much as its rival (``bar``) is not explored, nor one that the headroom does not cover, unless
-    one pull of it takes no more than a share of the income so far.
+    arm that has had as much as its rival is not explored, nor one that the headroom does not cover, unless one pull of
+    it takes no more than a share of the income so far. An untried arm waits for no crowd.
     """
     clocks, rate, top = state.memory.clocks, state.rate[0], state.largest[arm, 0]
     if pulls_made(state, arm) == 0:
-        money, index = math.log(max(1.0, believed_cost(state, low, arm) / rate)), -extra
+        money, index = math.log(max(1.0, believed_cost(state, low, arm) / rate)), -rival.rise
     else:
         pulls, money = log_pulls(state, arm), clocks[arm, LOG_MONEY]
-        if pulls + money >= bar:
+        if pulls + money >= rival.experience:
             return math.inf
-        index = EXPONENT * pulls - SHIFT - clocks[arm, FEWNESS] * extra
+        index = EXPONENT * pulls - SHIFT + rival.crowd - clocks[arm, FEWNESS] * rival.rise
     if state.headroom[0] < top:
         if top > SHARE * rate * state.clock.t:
             return math.inf
@@ -105,9 +145,20 @@ def index_of(state: State, low: float, price: float, level: float, bar: float, e
 
 
 @kernel
+def rounds_of_income(state: State, arm: int) -> float:
+    """How many rounds' income a pull of an arm takes, as far as is known; at least 1."""
+    rate = state.rate[0]
+    return max(1.0, state.memory.beliefs[arm, 1, CENTRE] / rate) if rate > 0.0 else 1.0
+
+
+@kernel
 def learn_clock(state: State, arm: int) -> None:
-    """Bring the clock of an arm up to date: log n,  log(N / n)  and  50 / (N + 50),  N in rounds of income."""
-    pulls, clocks, rate = state.arms.pulls[arm], state.memory.clocks, state.rate[0]
-    factor = max(1.0, state.memory.beliefs[arm, 1, CENTRE] / rate) if rate > 0.0 else 1.0
-    clocks[arm, LOG_PULLS], clocks[arm, LOG_MONEY] = math.log(pulls), math.log(factor)
-    clocks[arm, FEWNESS] = FEW / (pulls * factor + FEW)
+    """Bring the clock of an arm up to date: log n,  log(N / n)  and  50 / (N + 50),  N in rounds of income.
+
+    As long as only costs are known of it there is just the second.
+    """
+    pulls, clocks, factor = state.arms.pulls[arm], state.memory.clocks, rounds_of_income(state, arm)
+    clocks[arm, LOG_MONEY] = math.log(factor)
+    if pulls > 0:
+        clocks[arm, LOG_PULLS] = math.log(pulls)
+        clocks[arm, FEWNESS] = FEW / (pulls * factor + FEW)

@@ -1,7 +1,8 @@
 """The index pacer: the best base of what is believed, and an arm outside it whenever its index says so."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +11,9 @@ from paceline import checks
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import GUARD, SKIP, Decision, State
-from paceline.policies.common_prior import CENTRE, Beliefs, new_beliefs, take_in
+from paceline.policies.common_prior import CENTRE, Beliefs, is_known, new_beliefs, renew_arm, take_in
 from paceline.policies.edge import cheaper_neighbour, is_on_edge, observed_spread, pace_on_edge
-from paceline.policies.imed import EXPERIENCED, LOG_MONEY, believed_cost, index_of, learn_clock, log_pulls
+from paceline.policies.imed import believed_cost, index_of, learn_clock, rival_of
 from paceline.policies.pacing import (
     PACED,
     REASONS,
@@ -28,7 +29,7 @@ from paceline.policies.pacing import (
 from paceline.policies.policy import Policy, Setting
 from paceline.policies.randomised import propensity_of, randomise
 from paceline.policies.steering import commit_base, no_base, steer_base
-from paceline.policies.thompson import ThompsonPacer, draw_scores, learn_outcome
+from paceline.policies.thompson import ThompsonPacer, draw_scores, renew_beliefs
 
 EXPLORED, SAVING, RANDOM = len(REASONS), len(REASONS) + 1, len(REASONS) + 2
 
@@ -77,15 +78,26 @@ class Base(NamedTuple):
 
 @kernel
 def fill_centres(state: State) -> int:
-    """The centres into the scratch arrays; says how many arms have one. An untried arm is in no base."""
+    """The centres into the scratch arrays; says how many arms have one.
+
+    An arm of which no reward or no cost is known is in no base. But as long as no reward of any arm is known, a cost is
+    enough: then all rewards stand at the common mean, and costs say which arms can be paid for.
+    """
     rewards, costs, beliefs = state.scratch.rewards, state.scratch.costs[0], state.memory.beliefs
-    tried = 0
+    tried, paid = 0, 0
     for i in range(rewards.size):
         rewards[i], costs[i] = 0.0, 1.0
-        if state.arms.pulls[i] > 0:
+        if is_known(state, i, 1):
+            paid += 1
+            if is_known(state, i, 0):
+                rewards[i], costs[i] = beliefs[i, 0, CENTRE], beliefs[i, 1, CENTRE]
+                tried += 1
+    if tried > 0 or paid == 0:
+        return tried
+    for i in range(rewards.size):
+        if is_known(state, i, 1):
             rewards[i], costs[i] = beliefs[i, 0, CENTRE], beliefs[i, 1, CENTRE]
-            tried += 1
-    return tried
+    return paid
 
 
 @kernel
@@ -132,15 +144,14 @@ def find_base(state: State) -> Base:
 def least_index(params: Params, state: State, base: Base) -> int:
     """The arm outside the base with the smallest index, if that is below the experience of its rival; else -1."""
     count = state.arms.pulls.size
-    rival = base.expensive if base.room or base.cheap == count else base.cheap
+    due = base.expensive if base.room or base.cheap == count else base.cheap
+    rival = rival_of(state, params.rise, due)
     paced = base.room and base.expensive != base.cheap and base.cheap < count
-    bar = log_pulls(state, rival) + state.memory.clocks[rival, LOG_MONEY]
-    extra = params.rise * max(log_pulls(state, rival) - EXPERIENCED, 0.0)
-    best, best_index = -1, bar
+    best, best_index = -1, rival.experience
     for i in range(count):
         if i in (base.expensive, base.cheap):
             continue
-        index = index_of(state, params.lows[0], base.price, base.level, bar, extra, i)
+        index = index_of(state, params.lows[0], base.price, base.level, rival, i)
         if index < best_index:
             # A cheap arm is explored in the rounds of the cheap one, as if it were that.
             as_cheap = paced and state.arms.pulls[i] > 0 and state.scratch.costs[0, i] <= state.rate[0]
@@ -225,12 +236,31 @@ def choose(params: Params, state: State) -> Decision:
 
 
 @kernel
+def beliefs_in(memory: Memory) -> Beliefs:
+    """What is believed with one resource."""
+    return Beliefs(memory.beliefs, memory.parts, memory.joint, memory.common, memory.renewed, memory.known)
+
+
+@kernel
 def learn_one(params: Params, state: State, arm: int, reward: float, cost: float) -> None:
     """`learn` with one resource."""
-    memory = state.memory
-    beliefs = Beliefs(memory.beliefs, memory.parts, memory.joint, memory.common, memory.renewed, memory.known)
-    take_in(state, params.lows[0], beliefs, arm, reward, cost)
+    take_in(state, params.lows[0], beliefs_in(state.memory), arm, reward, cost)
     learn_clock(state, arm)
+
+
+@kernel
+def renew_for(params: Params, state: State, arm: int, resources: tuple[int, ...]) -> None:
+    """`renew`; see `choose_for`."""
+    if len(resources) > 1:
+        renew_beliefs(params, state, arm)
+    else:
+        renew_arm(state, params.lows[0], beliefs_in(state.memory), arm, False)
+        learn_clock(state, arm)
+
+
+def renew(params: Params, state: State, arm: int) -> None:
+    """Renew what is believed of an arm of which a part of an outcome was told."""
+    renew_for(params, state, arm, state.resources)
 
 
 @kernel
@@ -239,7 +269,7 @@ def learn_for(
 ) -> None:
     """`learn`; see `choose_for`."""
     if len(resources) > 1:
-        learn_outcome(params, state, decision)
+        renew_beliefs(params, state, decision.arm)
     elif 0 <= decision.arm < state.arms.pulls.size:
         learn_one(params, state, decision.arm, reward, cost[0])
 
@@ -259,8 +289,9 @@ class IndexPacer(Policy):
        event; costs are in units of the arm's own largest cost. See common_prior.py for the formulas.
     2. Index. The rival is the arm of the base whose turn it is. Of each other arm i, with n pulls that took the income
        of N = n max(1, cost / c) rounds and x = n KL the evidence against its being worth the level (`evidence`),
-           index = x + min(x, 1.5) + 1.15 log n - 0.7 + log(N / n) - rise 50 / (N + 50) max(log n_r - 7, 0).
-       The arm with the smallest index is explored if that is below log N_r, the experience of the rival.
+           index = x + min(x, 1.5) + 1.15 log n - 0.7 + crowd + log(N / n) - rise 50 / (N + 50) max(log n_r - 7, 0).
+       The arm with the smallest index is explored if that is below log N_r, the experience of the rival. ``crowd`` is 0
+       up to eight arms; with K of them, twice log(K / 8) at first and once in the end (`crowd_of`).
     3. Saving. An arm that the headroom does not cover is saved up for with the cheap arm of the base, but only if one
        pull takes at most 1/32 of the income so far: nothing is given up for an arm that was lucky twice.
     4. Pacing. Else the base is paced, as by `ThompsonPacer`; one that costs just the rate is kept between its
@@ -294,10 +325,12 @@ class IndexPacer(Policy):
         "saving up for an arm to explore",
         "left to chance",
     )
-    by_chance = RANDOM
+    by_chance, adds_up = RANDOM, True
+    own_sums: ClassVar[Mapping[str, tuple[str, int]]] = {"joint": ("joint", 0)}
     choose = staticmethod(choose)
     commit = staticmethod(commit_base)
     learn = staticmethod(learn)
+    renew = staticmethod(renew)
 
     def __post_init__(self) -> None:
         checks.real("rise of index", self.rise, 0)
@@ -311,6 +344,9 @@ class IndexPacer(Policy):
         if self.epsilon == 0.0:
             return None
         return propensity_of(self.epsilon, is_pull, is_wanted, affordable)
+
+    def without_own_sum(self, name: str, pulls: int, reward: float, costs: Floats) -> float:
+        return float(reward * costs[0] / pulls) if pulls > 0 else 0.0  # as if rewards and costs were independent
 
     def new_memory(self, arms: int, resources: int) -> Memory:
         beliefs = new_beliefs(arms)

@@ -174,6 +174,7 @@ class OnePhase(WithHorizon):
     allocates, tag_is_arm = False, True
     reasons = ("headroom below the largest cost", "first pull of an arm", "drawn from the optimistic mix")
     choose = staticmethod(choose)
+    adds_up = True
     learn = staticmethod(learn_nothing)
 
     def __post_init__(self) -> None:

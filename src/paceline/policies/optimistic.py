@@ -8,13 +8,21 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.kernels.estimates import first_unpulled, variance
+from paceline.kernels.estimates import cost_variance, first_unpulled, reward_variance
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import Decision, State, program_in
 from paceline.policies.pacing import REASONS, base_price, fill_means, pace
 from paceline.policies.policy import Policy, Setting
-from paceline.policies.steering import BaseMemory, commit_base, learn_base, no_base, solve_scratch, steer_base
+from paceline.policies.steering import (
+    BaseMemory,
+    commit_base,
+    learn_base,
+    no_base,
+    renew_base,
+    solve_scratch,
+    steer_base,
+)
 
 FIRST_PULL = len(REASONS)
 
@@ -45,8 +53,7 @@ def most_promising(params: Params, state: State, price: float) -> None:
     log_t = math.log(state.clock.t)
     for i in range(arms.pulls.size):
         pulls = arms.pulls[i]
-        reward_spread = variance(arms.reward_squares[i], arms.reward_mean[i], pulls)
-        cost_spread = variance(arms.cost_squares[i, 0], arms.cost_mean[i, 0], pulls)
+        reward_spread, cost_spread = reward_variance(arms, i), cost_variance(arms, i, 0)
         joint = reward_spread + price * price * cost_spread
         reach = math.sqrt(2.0 * log_t / (pulls * joint)) if joint > 0.0 else 0.0
         unseen = params.caution * log_t / pulls
@@ -62,16 +69,15 @@ def most_promising_of_several(params: Params, state: State) -> None:
     log_t = math.log(state.clock.t)
     for i in range(arms.pulls.size):
         pulls = arms.pulls[i]
-        reward_spread = variance(arms.reward_squares[i], arms.reward_mean[i], pulls)
+        reward_spread = reward_variance(arms, i)
         joint = reward_spread
         for d in range(len(state.resources)):
-            joint += prices[d] * prices[d] * variance(arms.cost_squares[i, d], arms.cost_mean[i, d], pulls)
+            joint += prices[d] * prices[d] * cost_variance(arms, i, d)
         reach = math.sqrt(2.0 * log_t / (pulls * joint)) if joint > 0.0 else 0.0
         unseen = params.caution * log_t / pulls
         scratch.rewards[i] = min(arms.reward_mean[i] + reach * reward_spread + unseen, 1.0)
         for d in range(len(state.resources)):
-            cost_spread = variance(arms.cost_squares[i, d], arms.cost_mean[i, d], pulls)
-            lowest = arms.cost_mean[i, d] - reach * prices[d] * cost_spread - unseen
+            lowest = arms.cost_mean[i, d] - reach * prices[d] * cost_variance(arms, i, d) - unseen
             scratch.costs[d, i] = max(lowest, params.lows[d])
 
 
@@ -130,7 +136,9 @@ class OptimisticPacer(Policy):
     reasons = (*REASONS, "first pull of an arm")
     choose = staticmethod(choose)
     commit = staticmethod(commit_base)
+    adds_up = True
     learn = staticmethod(learn_base)
+    renew = staticmethod(renew_base)
 
     def __post_init__(self) -> None:
         checks.real("caution of optimistic", self.caution, 0)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from paceline.kernels.estimates import variance
+from paceline.kernels.estimates import cost_variance, known_costs
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import SKIP, Decision, State
 
@@ -59,16 +59,16 @@ def needed_with_doubt(state: State, expensive: int, cheap: int, doubt: float) ->
     drift cannot be told from chance and the walk would not have come back anyway; there B is small, and 0 in the limit
     d = 0, where no buffer helps.
 
-    To the empirical variance  ``doubt`` / n  is added.
+    To the empirical variance of n costs  ``doubt`` / n  is added.
     """
     arms, largest, rate = state.arms, state.largest, state.rate[0]
     if cheap == arms.pulls.size:
         return fit_stock(state, 0, largest[expensive, 0], largest[expensive, 0])
-    pulls = arms.pulls[cheap]
+    known = known_costs(arms, cheap, 0).number
     drift = rate - arms.cost_mean[cheap, 0]
     buffer = 0.0
-    if drift > 0.0 and pulls > 0:
-        spread = variance(arms.cost_squares[cheap, 0], arms.cost_mean[cheap, 0], pulls) + doubt / pulls
+    if drift > 0.0 and known > 0:
+        spread = cost_variance(arms, cheap, 0) + doubt / known
         if spread > 0.0:
             buffer = spread / (2.0 * drift) * math.log1p(state.clock.t * drift * drift / spread)
     return fit_stock(state, 0, largest[expensive, 0] + largest[cheap, 0] - rate + buffer, largest[expensive, 0])

@@ -1,21 +1,27 @@
 """The form of a policy.
 
-A policy is written once, as two or three plain functions, and serves the simulator, the live object and the replay of
+A policy is written once, as two to four plain functions, and serves the simulator, the live object and the replay of
 a log.
 
     choose(params, state) -> Decision(arm, reason, tag)     decides; changes nothing but state.scratch
     learn(params, state, decision, reward, cost)            takes in what a round brought; may change memory and record
     commit(params, state, decision)                         optional: a round begins with this decision; may change them
+    renew(params, state, arm)                               optional: a part of an outcome is known; may change them
 
 ``choose`` is called in every round, also when no pull can be paid for: what it wants then is not carried out, but a
 null arm that it wants is not counted as a skip. ``commit`` is called right after it, with what is done; ``learn`` once
 for every round, with the decision of that round, however late the news is. A round without a pull is told at once, with
 a reward and costs of 0. ``cost`` has one entry per resource.
+
+The cost of a pull may be known long before its reward, or after it. What is known is in ``state.arms`` at once, and
+``learn`` comes with the last news of the pull. ``renew`` is called with all news before that one, once the estimates
+have it: for a policy that keeps beliefs which follow from the estimates. Where all of an outcome comes at once, as it
+does without late news, it is never called.
 """
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar
 
@@ -78,7 +84,7 @@ class Policy:
 
     ``name``        what it is called in tables and on the command line.
     ``reasons``     why a round went as it did; number 0 is the guard's refusal.
-    ``choose``      see the text of policies/policy.py; likewise ``learn`` and ``commit``.
+    ``choose``      see the text of policies/policy.py; likewise ``learn``, ``commit`` and ``renew``.
     ``record``      the dtype of the scalars that it keeps, if it keeps any.
     ``resources``   1 if it can do with one resource only.
     ``tag_is_arm``  whether a tag is the number of an arm (or K, or SKIP): then it is shown by name, and follows the arm
@@ -87,6 +93,9 @@ class Policy:
     ``by_chance``   the number of the reason that stands for a decision left to chance, if it has one (`propensity`).
     ``allocates``   whether its functions make new arrays, or call functions of NumPy that do. Without, a round is about
                     a third faster.
+    ``adds_up``     whether all that it knows follows from sums over outcomes: the estimates, and ``own_sums``. Then
+                    bandits can learn together (`Bandit.merge`).
+    ``own_sums``    sums of its own, by name: the array of its memory that has them in a row per arm, and the column.
     """
 
     name: ClassVar[str]
@@ -96,10 +105,13 @@ class Policy:
     tag_is_arm: ClassVar[bool] = False
     told_truth: ClassVar[bool] = False
     by_chance: ClassVar[int | None] = None
+    adds_up: ClassVar[bool] = False
+    own_sums: ClassVar[Mapping[str, tuple[str, int]]] = {}
     allocates: ClassVar[bool] = True
     choose: ClassVar[Callable[..., Decision]]
     learn: ClassVar[Callable[..., None]]
     commit: ClassVar[Callable[..., None]]
+    renew: ClassVar[Callable[..., None]]
 
     def propensity(self, is_pull: bool, is_wanted: bool, affordable: int) -> float | None:
         """The probability of a decision, where the policy leaves some of them to chance in a known way; else None.
@@ -108,6 +120,10 @@ class Policy:
         its say (its tag then is the arm), ``affordable`` how many arms could have been paid for.
         """
         return None
+
+    def without_own_sum(self, name: str, pulls: int, reward: float, costs: Floats) -> float:
+        """What to take for one of its ``own_sums`` that another's report does not have, given the sums that it has."""
+        return 0.0
 
     def __new__(cls, /, **parameters: object) -> "Policy":
         check_declared(cls)
@@ -195,4 +211,9 @@ def commit_nothing(params: Any, state: State, decision: Decision) -> None:
     """For policies to which a decision alone is no news: nearly all."""
 
 
+def renew_nothing(params: Any, state: State, arm: int) -> None:
+    """For policies that keep nothing which follows from the estimates."""
+
+
 Policy.commit = staticmethod(commit_nothing)
+Policy.renew = staticmethod(renew_nothing)

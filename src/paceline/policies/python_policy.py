@@ -19,7 +19,7 @@ class PythonPolicy(Policy):
     """Base of a policy in plain Python; whatever it learns is kept in the object itself.
 
         reset(setting)                     before the first round; all that was learned is to be forgotten
-        choose(state) -> arm or None       0 .. K-1, or None to sit the round out
+        choose(state) -> arm or None       in every round: 0 .. K-1, or None to sit it out
         learn(state, arm, reward, cost)    what a pull has brought; cost has one entry per resource
 
     It plays behind the same guard as any other policy, in `simulate`, `replay` and `Bandit`: a few microseconds a round

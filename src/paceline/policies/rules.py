@@ -17,7 +17,7 @@ from paceline.kernels.state import Decision, state_in
 from paceline.policies.policy import Policy, Setting
 from paceline.policies.python_policy import PythonPolicy, described
 
-ARGUMENTS = {"choose": 2, "learn": 5, "commit": 3}
+ARGUMENTS = {"choose": 2, "learn": 5, "commit": 3, "renew": 3}
 # Ways to make a generator of one's own: it draws nothing that others share.
 GENERATORS = {"default_rng", "Generator", "SeedSequence", "RandomState", "Philox", "PCG64", "MT19937", "Random"}
 
@@ -160,6 +160,7 @@ def blame(policy: Policy, setting: Setting, error: CompilerError | TypeError) ->
         "choose": (params, state),
         "commit": (params, state, example),
         "learn": (params, state, example, 0.5, np.zeros(setting.resources)),
+        "renew": (params, state, 0),
     }
     for name, arguments in calls.items():
         function = plain(getattr(policy, name))

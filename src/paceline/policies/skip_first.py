@@ -57,6 +57,7 @@ class SkipFirst(WithHorizon):
     allocates, tag_is_arm = False, True
     reasons = (*one_phase.OnePhase.reasons, "in the first stretch, which is skipped")
     choose = staticmethod(choose)
+    adds_up = True
     learn = staticmethod(learn_nothing)
 
     def __post_init__(self) -> None:

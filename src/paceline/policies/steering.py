@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paceline.kernels.estimates import variance
+from paceline.kernels.estimates import cost_variance, known_costs
 from paceline.kernels.jit import kernel
 from paceline.kernels.lp import solve_program, worth
 from paceline.kernels.state import SKIP, Decision, State, program_in, steering_in
@@ -117,18 +117,23 @@ def remember_base(state: State, decision: Decision, resources: tuple[int, ...]) 
 
 
 @kernel
-def learn_spreads(state: State, decision: Decision, resources: tuple[int, ...]) -> None:
-    """Renew what steering knows of the arm that was pulled."""
-    arms, arm = state.arms, decision.arm
+def renew_spreads(state: State, arm: int, resources: tuple[int, ...]) -> None:
+    """Renew what steering knows of an arm of which something was told."""
+    arms = state.arms
     if len(resources) > 1 and 0 <= arm < arms.pulls.size:
         for d in range(len(resources)):
-            spread = variance(arms.cost_squares[arm, d], arms.cost_mean[arm, d], arms.pulls[arm])
-            state.memory.spreads[arm, d] = arm_spread(spread, arms.pulls[arm])
+            spread = cost_variance(arms, arm, d)
+            state.memory.spreads[arm, d] = arm_spread(spread, known_costs(arms, arm, d).number)
 
 
 def learn_base(params: Any, state: State, decision: Decision, reward: float, cost: Floats) -> None:
     """The ``learn`` of a policy that steers by `steer_base` and has nothing else to learn."""
-    learn_spreads(state, decision, state.resources)
+    renew_spreads(state, decision.arm, state.resources)
+
+
+def renew_base(params: Any, state: State, arm: int) -> None:
+    """The ``renew`` of such a policy."""
+    renew_spreads(state, arm, state.resources)
 
 
 def commit_base(params: Any, state: State, decision: Decision) -> None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from paceline import checks
 from paceline.errors import InvalidValue
-from paceline.kernels.estimates import variance
+from paceline.kernels.estimates import Known, known_costs, known_rewards, variance
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
 from paceline.kernels.normal import normal
@@ -17,7 +17,7 @@ from paceline.kernels.random import DECISION, block, half_uniforms
 from paceline.kernels.state import Decision, State
 from paceline.policies.pacing import REASONS, pace
 from paceline.policies.policy import Policy, Setting
-from paceline.policies.steering import commit_base, learn_spreads, no_base, steer_base
+from paceline.policies.steering import commit_base, no_base, renew_spreads, steer_base
 
 NORMALS, COINS, ONE = np.uint64(0), np.uint64(1), np.uint64(1)
 ALIKE = 0.02  # dispersion below which outcomes count as all alike
@@ -143,46 +143,58 @@ def choose(params: Params, state: State) -> Decision:
 
 
 @kernel
-def believe(params: Any, belief: Floats, total: float, squares: float, pulls: int) -> None:
-    """Write the belief about a mean after ``pulls`` outcomes."""
-    count = pulls + 1.0
-    mean = total / pulls
-    spread = variance(squares, mean, pulls)
+def believe(params: Any, belief: Floats, known: Known) -> None:
+    """Write the belief about a mean; where no outcome is known it is left as it was in the beginning."""
+    if known.number == 0.0:
+        return
+    count = known.number + 1.0
+    mean = known.total / known.number
+    spread = variance(known.squares, mean, known.number)
     most = mean * (1.0 - mean)  # the variance of outcomes of 0 and 1 with this mean
     dispersion = spread / most if most > 0.0 else 0.0
     # Outcomes that were all alike say little of those not seen yet: one may be as far away as it can be.
     unseen = params.prior if dispersion > ALIKE else 1.0
-    belief[0] = (total + 0.5) / count
+    belief[0] = (known.total + 0.5) / count
     belief[1] = math.sqrt((spread + unseen / count) / count)
     belief[2] = dispersion * (1.0 - 2.0 * mean) / (3.0 * count)
 
 
 @kernel
-def learn_outcome(params: Any, state: State, decision: Decision) -> None:
-    """Renew the beliefs about the arm that was pulled."""
-    arms, arm, beliefs = state.arms, decision.arm, state.memory.beliefs
+def renew_beliefs(params: Any, state: State, arm: int) -> None:
+    """Renew the beliefs about an arm of which something was told; they follow from all that is known.
+
+    But as long as the price of an arm is not known in every resource, what it earns is no reason to pull it.
+    """
+    arms, beliefs = state.arms, state.memory.beliefs
     if 0 <= arm < arms.pulls.size:
-        pulls = arms.pulls[arm]
-        believe(params, beliefs[arm, 0], arms.reward_sum[arm], arms.reward_squares[arm], pulls)
+        is_priced = True
         for d in range(len(state.resources)):
-            total, squares = arms.cost_sum[arm, d], arms.cost_squares[arm, d]
+            known = known_costs(arms, arm, d)
             if params.lows[d] < 0.0:  # beliefs are about (cost + 1) / 2, which is in [0, 1]
-                squares = 0.25 * (squares + 2.0 * total + pulls)
-                total = 0.5 * (total + pulls)
-            believe(params, beliefs[arm, 1 + d], total, squares, pulls)
-        learn_spreads(state, decision, state.resources)
+                squares = 0.25 * (known.squares + 2.0 * known.total + known.number)
+                known = Known(known.number, 0.5 * (known.total + known.number), squares)
+            believe(params, beliefs[arm, 1 + d], known)
+            is_priced = is_priced and known.number > 0.0
+        if is_priced:
+            believe(params, beliefs[arm, 0], known_rewards(arms, arm))
+        renew_spreads(state, arm, state.resources)
+
+
+def renew(params: Params, state: State, arm: int) -> None:
+    """What was told is in the estimates already."""
+    renew_beliefs(params, state, arm)
 
 
 def learn(params: Params, state: State, decision: Decision, reward: float, cost: Floats) -> None:
     """The outcome is in the estimates already."""
-    learn_outcome(params, state, decision)
+    renew_beliefs(params, state, decision.arm)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ThompsonPacer(Policy):
     """Draw the means from what is known of them, take the best base for the draws, keep a small buffer of headroom.
 
-    Each round t, with n_i pulls of arm i and v_i the empirical variance of its rewards (costs alike):
+    Each round t, with n_i known rewards of arm i and v_i their empirical variance (costs alike):
 
     1. For every arm toss a coin. Heads: draw its mean reward from  centre + width Z + skew (Z^2 - 1),  Z standard
        normal, cut to [0, 1]; tails: take the centre.
@@ -214,7 +226,9 @@ class ThompsonPacer(Policy):
     reasons = REASONS
     choose = staticmethod(choose)
     commit = staticmethod(commit_base)
+    adds_up = True
     learn = staticmethod(learn)
+    renew = staticmethod(renew)
 
     def __post_init__(self) -> None:
         checks.real("prior of thompson", self.prior, 0, above_low=True)

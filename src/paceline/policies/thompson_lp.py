@@ -8,6 +8,7 @@ import numpy as np
 
 from paceline import checks
 from paceline.errors import InvalidValue
+from paceline.kernels.estimates import known_costs, known_rewards
 from paceline.kernels.jit import kernel
 from paceline.kernels.random import DECISION, block, uniform
 from paceline.kernels.state import Decision, State
@@ -46,10 +47,10 @@ def beta_attempt(a: float, b: float, u: float, v: float) -> float:
 
 
 @kernel
-def posterior_draw(state: State, lane: int, total: float, pulls: int) -> float:
-    """A mean drawn from Beta(1 + total, 1 + pulls - total), with the random numbers of this round and lane."""
+def posterior_draw(state: State, lane: int, total: float, known: float) -> float:
+    """A mean drawn from Beta(1 + total, 1 + known - total), with the random numbers of this round and lane."""
     clock = state.clock
-    a, b = max(1.0 + total, 1.0), max(1.0 + pulls - total, 1.0)  # rounding must not bring them below 1
+    a, b = max(1.0 + total, 1.0), max(1.0 + known - total, 1.0)  # rounding must not bring them below 1
     for attempt in range(1000):  # one of two is accepted with a probability above 0.8
         words = block(clock.seed, clock.stream, np.uint64(clock.t), np.uint64(lane), DECISION, np.uint64(attempt))
         drawn = beta_attempt(a, b, uniform(words[0]), uniform(words[1]))
@@ -65,13 +66,13 @@ def draw_means(params: Params, state: State) -> None:
     """Mean rewards and costs drawn from their posteriors into the scratch arrays."""
     arms, scratch, lanes = state.arms, state.scratch, 1 + len(state.resources)
     for i in range(arms.pulls.size):
-        pulls = arms.pulls[i]
         lane = FIRST_LANE + i * lanes
-        scratch.rewards[i] = posterior_draw(state, lane, arms.reward_sum[i], pulls)
+        rewards = known_rewards(arms, i)
+        scratch.rewards[i] = posterior_draw(state, lane, rewards.total, rewards.number)
         for d in range(len(state.resources)):
-            low = params.lows[d]
-            total = (arms.cost_sum[i, d] - low * pulls) / (1.0 - low)  # of costs on the scale of [0, 1]
-            scratch.costs[d, i] = low + (1.0 - low) * posterior_draw(state, lane + 1 + d, total, pulls)
+            low, costs = params.lows[d], known_costs(arms, i, d)
+            total = (costs.total - low * costs.number) / (1.0 - low)  # of costs on the scale of [0, 1]
+            scratch.costs[d, i] = low + (1.0 - low) * posterior_draw(state, lane + 1 + d, total, costs.number)
 
 
 def choose(params: Params, state: State) -> Decision:
@@ -114,6 +115,7 @@ class ThompsonLP(Policy):
     allocates, tag_is_arm = False, True
     reasons = ("headroom below the largest cost", "drawn from the mix for drawn means")
     choose = staticmethod(choose)
+    adds_up = True
     learn = staticmethod(learn_nothing)
 
     def __post_init__(self) -> None:

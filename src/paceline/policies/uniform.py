@@ -37,6 +37,7 @@ class Uniform(Policy):
     allocates, tag_is_arm = False, True
     reasons = ("headroom below the largest cost", "any arm")
     choose = staticmethod(choose)
+    adds_up = True
     learn = staticmethod(learn_nothing)
 
     def params(self, setting: Setting) -> tuple[Any, ...]:

@@ -1,0 +1,62 @@
+"""Which decision expires next: a queue that forgets what is told before its time, without ever stopping to tidy up."""
+
+import heapq
+from collections.abc import Container
+
+STEPS = 4  # entries that are looked at with each new one while the queue is tidied
+FEW = 64  # entries that are not worth tidying
+
+Entry = tuple[int, int]  # time, id
+
+
+class Deadlines:
+    """Decisions by their deadline.
+
+    A heap cannot give up an entry in its middle, so entries of decisions that are told stay behind. When they are the
+    larger part, a new heap is begun, and every new deadline takes a few entries of the old one along: its last ones,
+    without which it is still a heap. So no call takes long, and memory is at most a few times that of the decisions
+    that wait.
+    """
+
+    def __init__(self) -> None:
+        self.heap: list[Entry] = []
+        self.old: list[Entry] = []  # a heap that is being cleared
+        self.left = 0  # entries that have lost their decision
+
+    def __len__(self) -> int:
+        return len(self.heap) + len(self.old)
+
+    def push(self, time: int, id: int, waiting: Container[int]) -> None:
+        """A decision and its deadline; ``waiting`` has the decisions that can still expire."""
+        heapq.heappush(self.heap, (time, id))
+        if self.old:
+            self.tidy(waiting)
+        elif self.left > FEW and 2 * self.left > len(self.heap):
+            self.heap, self.old, self.left = [], self.heap, 0
+
+    def tidy(self, waiting: Container[int]) -> None:
+        """Take a few entries of the old heap along, or drop them."""
+        for _ in range(min(STEPS, len(self.old))):
+            entry = self.old.pop()
+            if entry[1] in waiting:
+                heapq.heappush(self.heap, entry)
+
+    def drop(self) -> None:
+        """One of the decisions here does not wait any more."""
+        self.left += 1
+
+    def due(self, now: int, waiting: Container[int], most: int) -> list[int]:
+        """Up to so many decisions whose deadline has passed, the earliest first; they are not here afterwards."""
+        found: list[int] = []
+        while len(found) < most:
+            heap = self.heap
+            if self.old and not (heap and heap[0] < self.old[0]):
+                heap = self.old
+            if not heap or heap[0][0] > now:
+                break
+            _, id = heapq.heappop(heap)
+            if id in waiting:
+                found.append(id)
+            else:
+                self.left = max(self.left - 1, 0)
+        return found

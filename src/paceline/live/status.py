@@ -1,0 +1,212 @@
+"""One consistent picture of a live bandit, for the eyes of an operator and for whatever scrapes it."""
+
+from itertools import repeat
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from paceline.live.config import Config
+from paceline.live.currency import Currency
+from paceline.live.decision import SAVES
+from paceline.live.events import NO_TIME
+from paceline.live.ledger import Ledger
+from paceline.live.pulls import Pull, is_awaited, is_told
+from paceline.live.turnout import Turnout
+
+STARVING = 0.95  # share of the last rounds sat out at which a bandit is said to starve, and
+RECOVERED = 0.9  # below which it is over, so that a share that goes up and down a little is not said again and again
+FEW = 100  # rounds that say nothing yet
+AGES = {"1 s": 1.0, "10 s": 10.0, "1 min": 60.0, "10 min": 600.0, "1 h": 3600.0, "1 day": 86_400.0, "longer": np.inf}
+SLOT, ASKED, TOLD = map(Pull._fields.index, ("slot", "asked", "told"))
+
+
+class ArmStatus(NamedTuple):
+    """How an arm has fared."""
+
+    status: str  # active, paused or retired
+    pulls: dict[str, int]  # decisions for it, by reason
+    pending: int
+    cancelled: int
+    expired: int
+    reward: float  # mean of what was told, and
+    cost: Any  # likewise; where resources have names, by name
+
+
+class Ages(NamedTuple):
+    """How long pending decisions have waited so far, in seconds; those that have expired are not waited for."""
+
+    median: float
+    most: float  # nine in ten have waited less
+    oldest: float
+    counts: dict[str, int]  # how many have waited so long, see `AGES`
+
+
+class Recent(NamedTuple):
+    """The last thousand rounds (up to a hundred more, or as many as there were)."""
+
+    rounds: int
+    sat_out: dict[str, int]  # rounds without a pull, by reason
+
+
+class Status(NamedTuple):
+    """Everything at one moment. Amounts are plain numbers, or by name where resources have names."""
+
+    time: float  # seconds, by the bandit's clock
+    rounds: int
+    policy: str
+    credited: Any  # the line: all that has come in
+    spent: Any
+    reserved: Any  # the largest costs of decisions whose cost is not known
+    headroom: Any  # credited - spent - reserved, below 0 only after an overrun
+    held: Any  # credited over rounds to come
+    lost: Any  # what came in above a cap
+    overrun: Any  # costs told above the largest, so far
+    overdrawn: Any  # what is still to be repaid before anything is pulled
+    earned: float
+    pending: int  # decisions that are not settled
+    ages: Ages
+    expired: int  # of these, how many are not waited for any more
+    skips: dict[str, int]  # rounds without a pull, by reason
+    recent: Recent
+    starving: str | None  # what is wrong, if nearly all of the last rounds were sat out
+    arms: dict[str, ArmStatus]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            **self._asdict(),
+            "ages": self.ages._asdict(),
+            "recent": self.recent._asdict(),
+            "arms": {name: arm._asdict() for name, arm in self.arms.items()},
+        }
+
+
+def starving(rounds: int, sat_out: dict[str, int], share: float = STARVING) -> str | None:
+    """What is wrong, if nearly all rounds were sat out: at least this share of them.
+
+    >>> starving(1000, {"headroom below the largest cost": 950})
+    '95 % of the last 1000 rounds sat out, because: headroom below the largest cost'
+    """
+    total = sum(sat_out.values())
+    if rounds < FEW or total < share * rounds:
+        return None
+    reason = max(sat_out, key=lambda each: sat_out[each])
+    if reason.startswith(SAVES):  # the policy's word for it speaks of the arm that it would have pulled
+        reason = f"saving up for an arm ({reason})"
+    return f"{100 * total / rounds:.0f} % of the last {rounds} rounds sat out, because: {reason}"
+
+
+class Glance(NamedTuple):
+    """What a status is made of, copied in little time: pulls are shared, for none changes."""
+
+    config: Config
+    currencies: list[Currency]
+    rounds: int
+    units: dict[str, list[int]]  # amounts by resource
+    earned: float
+    pulls: list[Pull]
+    expired: int
+    turnout: Turnout
+    names: list[str]
+    statuses: list[str]
+    pending: npt.NDArray[np.int64]
+    reward: npt.NDArray[np.float64]
+    cost: npt.NDArray[np.float64]
+
+
+def glance_at(ledger: Ledger) -> Glance:
+    """Copy what a status is made of; nothing may happen meanwhile."""
+    arm_set = ledger.arm_set
+    arm_set.merge()
+    books, known, every = arm_set.books, arm_set.full, range(len(ledger.rolled))
+    lines, left = [ledger.line(d) for d in every], [ledger.headroom(d) for d in every]
+    return Glance(
+        config=ledger.config,
+        currencies=ledger.currencies,
+        rounds=ledger.rounds,
+        units={
+            "credited": list(map(int.__add__, lines, ledger.rolled)),
+            "spent": list(map(int.__add__, books.spent.tolist(), ledger.rolled)),
+            "reserved": books.reserved.tolist(),
+            "headroom": left,
+            "held": books.held.tolist(),
+            "lost": list(map(int.__add__, books.lost.tolist(), ledger.timed.missed)),
+            "overrun": ledger.overrun.copy(),
+            "overdrawn": [max(-units, 0) for units in left],
+        },
+        earned=float(books.tally.earned),
+        pulls=list(ledger.pending.values()),
+        expired=len(ledger.expired_pulls),
+        turnout=ledger.turnout.copy(),
+        names=arm_set.names.copy(),
+        statuses=arm_set.statuses.copy(),
+        pending=known.pending.copy(),
+        reward=known.arms.reward_mean.copy(),
+        cost=known.arms.cost_mean.copy(),
+    )
+
+
+def status_of(glance: Glance, now: int) -> Status:
+    """What a glance shows."""
+    config, turnout = glance.config, glance.turnout
+    amounts = {
+        name: config.by_name([currency.amount(each) for currency, each in zip(glance.currencies, of_each, strict=True)])
+        for name, of_each in glance.units.items()
+    }
+    pulls = awaited = glance.pulls
+    pending = glance.pending
+    if any(map(itemgetter(TOLD), pulls)):  # some may be told, and kept back
+        pulls = [pull for pull in pulls if not is_told(pull)]
+        awaited = [pull for pull in pulls if is_awaited(pull)]
+        slots = np.fromiter(map(itemgetter(SLOT), pulls), np.intp, len(pulls))
+        pending = np.bincount(slots, minlength=len(glance.names))
+    rounds, sat_out = turnout.lately(glance.rounds)
+    return Status(
+        time=now / 1000.0,
+        rounds=glance.rounds,
+        policy=config.policy.name,
+        **amounts,
+        earned=glance.earned * config.max_reward,
+        pending=len(pulls),
+        ages=ages_of(awaited, now),
+        expired=glance.expired,
+        skips=turnout.sat_out(),
+        recent=Recent(rounds, sat_out),
+        starving=starving(rounds, sat_out),
+        arms=arms_of(glance, pending.tolist()),
+    )
+
+
+def ages_of(pulls: list[Pull], now: int) -> Ages:
+    """How long pulls have waited.
+
+    >>> ages_of([Pull(0, 0, 0, (1,), (1.0,), asked) for asked in (0, 9_500, 9_600)], 10_000).counts["1 s"]
+    2
+    """
+    asked = np.fromiter(map(itemgetter(ASKED), pulls), np.int64, len(pulls))
+    asked = asked[asked != NO_TIME]
+    if not asked.size:
+        return Ages(0.0, 0.0, 0.0, dict.fromkeys(AGES, 0))
+    ages = np.maximum(now - asked, 0) / 1000.0
+    median, most, oldest = np.quantile(ages, [0.5, 0.9, 1.0]).tolist()
+    within = np.searchsorted(np.sort(ages), list(AGES.values()))
+    return Ages(median, most, oldest, dict(zip(AGES, np.diff(within, prepend=0).tolist(), strict=True)))
+
+
+def arms_of(glance: Glance, pending: list[int]) -> dict[str, ArmStatus]:
+    """How the arms have fared; of arms that had the same name, one after the other, the last."""
+    config, turnout = glance.config, glance.turnout
+    costs = glance.cost * [resource.scale for resource in config.resources]
+    fields = zip(
+        glance.statuses,
+        turnout.counts[: len(glance.names)],
+        pending,
+        turnout.cancelled,
+        turnout.expired,
+        (glance.reward * config.max_reward).tolist(),
+        costs[:, 0].tolist() if config.is_unnamed else map(dict, map(zip, repeat(config.names), costs.tolist())),
+        strict=True,
+    )
+    return dict(zip(glance.names, map(tuple.__new__, repeat(ArmStatus), fields), strict=True))
