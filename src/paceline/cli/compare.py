@@ -113,6 +113,9 @@ def run(options: argparse.Namespace) -> None:
     chosen = {kind: policies_of(options.policies, counts[kind]) for kind in kinds}
     scale = {name: getattr(options, name) for name in ("problems", "trials", "seed")}
     rounds = {kind: rounds_of(kind, options.rounds, horizons) for kind in kinds}
+    if options.kinds != ["all"]:
+        for kind in kinds:
+            check_first_horizon(kind, horizons)
     for number in rounds.values():
         check_scale(rounds=number, **scale)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -159,6 +162,20 @@ def rounds_of(kind: str, rounds: int | None, horizons: list[int]) -> int:
     if rounds is None and horizons:
         return rounds_to_play(kind, None, horizons[-1])
     return rounds_to_play(kind, rounds, ROUNDS)
+
+
+def check_first_horizon(kind: str, horizons: list[int]) -> None:
+    """A kind that was named must have a line in the table: it is for some of the horizons, at least the first.
+
+    >>> check_first_horizon("start", [500, 5000])
+    """
+    from paceline.errors import InvalidValue
+    from paceline.experiments.arena import rounds_to_play
+
+    first = horizons[0] if horizons else 0
+    most = rounds_to_play(kind, None, first)
+    if most < first:
+        raise InvalidValue(f"the first horizon of kind {kind!r} must be at most {most} rounds, got {first}")
 
 
 def policies_of(text: str | None, resources: int = 1) -> "dict[str, Policy]":

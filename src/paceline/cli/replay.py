@@ -8,11 +8,13 @@ Value = TypeVar("Value")
 
 SUMMARY = "what policies would have done on logged outcomes, at several budgets"
 DESCRIPTION = """\
-Run policies over a CSV file of logged outcomes, to see what they would have earned and to choose a budget.
+Run policies over a file of logged outcomes, to see what they would have earned and to choose a budget. The file is CSV
+with a heading, packed if its name ends with .gz, or Parquet if it ends with .parquet.
 
 Either each row has an arm that was drawn at random, its reward and its cost (and the propensity, if arms were not
 equally likely), or it has the reward and the cost of every arm in columns of their own:
 
+  paceline replay log.parquet --budget 0.1,0.2,0.3
   paceline replay log.csv --budget 0.1,0.2,0.3 --policies thompson,suak --propensity p
   paceline replay log.csv --budget 0.2 --rewards banner=b_clicks,video=v_clicks --costs banner=b_cost,video=v_cost
 
@@ -31,7 +33,7 @@ independent; see the help of paceline.replay for the conditions.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of this command."""
-    parser.add_argument("log", type=Path, metavar="LOG", help="a CSV file with a heading")
+    parser.add_argument("log", type=Path, metavar="LOG", help="a CSV or Parquet file")
     parser.add_argument(
         "--budget",
         required=True,
@@ -46,8 +48,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             f"--{column}", default=column, metavar="COL", help=f"column of the {column} (default: %(default)s)"
         )
-    parser.add_argument("--cost", action="append", metavar="[NAME=]COL", help="column of the cost (default: cost)")
-    parser.add_argument("--propensity", metavar="COL", help="column of the probability with which the arm was drawn")
+    parser.add_argument(
+        "--cost", action="append", metavar="[NAME=]COL", help="column of the cost (default: cost, or cost_NAME)"
+    )
+    parser.add_argument(
+        "--propensity",
+        metavar="COL",
+        help="column of the probability with which the arm was drawn (default: propensity, if there is one)",
+    )
+    parser.add_argument(
+        "--no-propensity",
+        dest="propensity",
+        action="store_false",
+        default=None,
+        help="arms were drawn evenly, whatever a column says",
+    )
     parser.add_argument("--rewards", metavar="ARM=COL,...", help="columns of the rewards of all arms")
     parser.add_argument(
         "--costs", action="append", metavar="[NAME:]ARM=COL,...", help="columns of the costs of all arms"
@@ -106,7 +121,7 @@ def for_one_resource(options: argparse.Namespace) -> dict[str, Any]:
 
     return {
         "budget": [number_or_word(rate) for rate in options.budget[-1].split(",")],
-        "cost": options.cost[-1] if options.cost else "cost",
+        "cost": options.cost[-1] if options.cost else None,
         "costs": options.costs and pairs_of("--costs", options.costs[-1]),
         "max_cost": max_cost_of(options.max_cost[-1]) if options.max_cost else 1.0,
     }
@@ -116,7 +131,7 @@ def by_resource(options: argparse.Namespace) -> dict[str, Any]:
     """Budgets, columns and largest costs of named resources."""
     return {
         "budget": budgets_of(options.budget),
-        "cost": pairs_of("--cost", ",".join(options.cost), "resource") if options.cost else "cost",
+        "cost": pairs_of("--cost", ",".join(options.cost), "resource") if options.cost else None,
         "costs": options.costs and join("--costs", "resource", [arms_of("--costs", text) for text in options.costs]),
         "max_cost": max_costs_of(options.max_cost) if options.max_cost else 1.0,
     }

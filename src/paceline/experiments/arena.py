@@ -25,7 +25,7 @@ from paceline.reports.tables import Table
 from paceline.simulation.progress import progress_bar
 from paceline.simulation.results import Results, list_names
 from paceline.simulation.simulate import check_executor, checkpoint_rounds, play_trials
-from paceline.worlds.delays import DelayLike, read_delays
+from paceline.worlds.delays import DelayLike, in_words, read_delays
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -230,7 +230,7 @@ def compare(
             for number, problem in enumerate(problems_to_play)
             for streams in [range(number * trials, (number + 1) * trials)]
         ]
-    return Arena(title, tuple(results), late="" if delays is None else delays.in_words())
+    return Arena(title, tuple(results), late=in_words(delays))
 
 
 def rounds_to_play(kind: object, rounds: int | None, otherwise: int) -> int:

@@ -12,10 +12,11 @@ from typing import Any
 
 from paceline.errors import InvalidValue, PacelineError, UnreadableFile
 from paceline.experiments.experiment import Experiment, Task, check_file_of
-from paceline.experiments.parquet import groups, joined, table_of, write_table, write_tables
+from paceline.experiments.parquet import groups, joined, table_of
 from paceline.files import all_or_nothing, left_behind, try_lock
 from paceline.kernels.jit import package_digest
 from paceline.kernels.state import NO_RECORD
+from paceline.parquet import write_table, write_tables
 from paceline.policies.policy import Policy
 from paceline.simulation.totals import Totals
 

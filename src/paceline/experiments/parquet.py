@@ -1,7 +1,6 @@
-"""Totals as columns of a Parquet file, and back. The only file that knows Parquet."""
+"""Totals as columns of a Parquet file, and back."""
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import numpy.typing as npt
 
 from paceline.errors import UnreadableFile
 from paceline.experiments.experiment import Layout, Task
-from paceline.files import all_or_nothing
+from paceline.parquet import arrow
 from paceline.simulation.totals import Totals
 
 if TYPE_CHECKING:
@@ -18,14 +17,6 @@ if TYPE_CHECKING:
 
 GROUP_ROWS = 2**13
 PER_CHECKPOINT = ("earned", "skips", "idle")
-
-
-def arrow() -> Any:
-    """pyarrow, which takes its time to load."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    return pa
 
 
 def schema(layout: Layout) -> "pa.Schema":
@@ -89,28 +80,6 @@ def lists(values: npt.NDArray[Any]) -> "pa.ListArray":
     *rows, width = values.shape
     offsets = width * np.arange(np.prod(rows, dtype=np.int32) + 1, dtype=np.int32)
     return pa.ListArray.from_arrays(offsets, pa.array(values.ravel()))
-
-
-def write_table(path: Path, table: "pa.Table") -> None:
-    """All or nothing."""
-    write_tables(path, [table])
-
-
-def write_tables(path: Path, tables: Iterable["pa.Table"]) -> None:
-    """Tables one after the other, a row group each, into one file, all or nothing.
-
-    Nothing in the bytes depends on when or where the work was done. Statistics of the columns would take more memory
-    than a small row group itself.
-    """
-    pa = arrow()
-    waiting = iter(tables)
-    first = next(waiting)
-    with (
-        all_or_nothing(path) as unfinished,
-        pa.parquet.ParquetWriter(unfinished, first.schema, compression="zstd", write_statistics=False) as writer,
-    ):
-        for table in chain([first], waiting):
-            writer.write_table(table, row_group_size=max(table.num_rows, 1))
 
 
 def groups(path: Path) -> Iterator["pa.Table"]:

@@ -16,6 +16,7 @@ from paceline.problems.problem import Problem
 from paceline.reports.tables import Table, mean_and_error
 from paceline.simulation.results import Results, Run
 from paceline.simulation.totals import NOTHING
+from paceline.worlds.delays import in_words, read_delays
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,4 +98,5 @@ class Study(Mapping[str, Results]):
             totals = totals_of(list(own), len(self.rounds), len(problem.resources), memory)
             shown = self.experiment["policies"][policy]["policy"]
             runs[label] = Run(label, shown, problem, self.rounds, totals)
-        return Results(problem, self.experiment["seed"], self.rounds, runs)
+        late = in_words(read_delays(self.experiment["problems"][number].get("delay")))
+        return Results(problem, self.experiment["seed"], self.rounds, runs, late)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -51,6 +51,7 @@ class Logged(ABC):
     max_reward: float
     rewards: Floats
     costs: Floats  # with one more axis, for the resources
+    left_out: dict[str, int] = field(default_factory=dict)  # rows of the table that are not in the log, by the reason
 
     @abstractmethod
     def resample(self, generator: np.random.Generator, again: bool) -> "Logged":
@@ -121,6 +122,8 @@ class RandomLog(Logged):
     shown: Ints
     propensities: Floats  # of the arms shown
     given: bool  # whether the log had them, or equal ones were taken for granted
+    empty: str = ""  # a column of propensities without a single one
+    sat_out: int = 0  # rounds without an arm in which arms could have been drawn
 
     def resample(self, generator: np.random.Generator, again: bool) -> Logged:
         """The rows in random order, thinned: one of propensity p stays with probability  (smallest p) / p.
@@ -142,15 +145,19 @@ class RandomLog(Logged):
         return self.rewards[at], without_axis(self.costs[at]), 1.0 / self.propensities[at]
 
     def notes(self) -> tuple[str, ...]:
-        """Arms that are shown more or less often than their propensities can explain.
+        """Rows that are left out, that had no choice, and arms that are shown more or less often than they should be.
 
         For each arm the sum of 1 / p over the rows that show it has the mean N, the number of rows, and the variance
-        N (E[1 / p] - 1).  With equal propensities this is the binomial test of its share.
+        N (E[1 / p] - 1).  With equal propensities this is the binomial test of its share. Rounds that were sat out
+        although an arm could have been drawn are among the N; rows of propensity 1 are not, as they left no choice.
         """
-        found = []
-        rows = self.shown.size
+        found = [*self._rows_left_out(), *self._rows_without_choice()]
+        drawn = self.propensities < 1.0 if self.given else np.ones(self.shown.size, bool)
+        rows = int(drawn.sum()) + self.sat_out
         for number, name in enumerate(self.names):
-            weights = 1.0 / self.propensities[self.shown == number]
+            weights = 1.0 / self.propensities[drawn & (self.shown == number)]
+            if not weights.size:
+                continue
             total = float(weights.sum())
             variance = rows * (float((weights**2).sum()) / total - 1.0)
             errors = (total - rows) / max(variance, 1.0) ** 0.5
@@ -161,6 +168,35 @@ class RandomLog(Logged):
                     f"{weights.size / total:.1%} ({abs(errors):.1f} standard errors away): the estimates may be wrong"
                 )
         return tuple(found)
+
+    def _rows_left_out(self) -> list[str]:
+        if not self.left_out:
+            return []
+        missing = sum(self.left_out.values())
+        return [f"{missing:,} of {missing + self.shown.size:,} rows are left out: {counted(self.left_out)}"]
+
+    def _rows_without_choice(self) -> list[str]:
+        if self.empty:
+            return [
+                f"column {self.empty!r} has no propensity: arms are taken to be drawn evenly, and the estimates are "
+                "wrong if a policy chose them"
+            ]
+        certain = int((self.propensities == 1.0).sum())
+        if len(self.names) == 1 or not certain:
+            return []
+        return [
+            f"{certain:,} rows have the propensity 1, so no other arm could be drawn there: "
+            "the estimates are right only if what an arm yields is alike in all rows"
+        ]
+
+
+def counted(left_out: Mapping[str, int]) -> str:
+    """Rows that are left out, in words.
+
+    >>> counted({"no arm": 1200, "no reward": 3})
+    '1,200 with no arm, 3 with no reward'
+    """
+    return ", ".join(f"{count:,} with {reason}" for reason, count in left_out.items())
 
 
 def weighted_mean(values: Floats, weights: Floats, most: float) -> Estimate:

@@ -1,7 +1,8 @@
 """From the columns of a table to a log: every row is checked, and every error names the row or the argument."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -9,14 +10,17 @@ import numpy.typing as npt
 from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.offline.data import LogTable, name_of
-from paceline.offline.logged import FullLog, RandomLog
-from paceline.problems.resources import UNNAMED, by_resource, resource_names
+from paceline.offline.logged import FullLog, RandomLog, counted
+from paceline.problems.resources import UNNAMED, by_resource, cost_columns, resource_names
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 MaxCost = float | Mapping[str, float]  # one for all arms, or one for each
 Columns = Mapping[str, str]
+# The name of the column, which must be there; None: the column called "propensity", if there is one; False: no column.
+Propensity = str | Literal[False] | None
+PROPENSITY = "propensity"
 
 
 def random_log(
@@ -26,18 +30,28 @@ def random_log(
     *,
     arm: str,
     reward: str,
-    cost: str | Columns,
-    propensity: str | None,
+    cost: str | Columns | None,
+    propensity: Propensity,
     max_cost: MaxCost | Mapping[str, MaxCost],
     max_reward: float,
 ) -> RandomLog:
-    """The log of arms shown at random; those columns hold the arm, its reward, its costs and its propensity."""
+    """The log of arms shown at random; those columns hold the arm, its reward, its costs and its propensity.
+
+    Rows that lack one of these are left out: rounds that were sat out, and outcomes that are not known.
+    """
     max_reward = checks.real("max_reward", max_reward, 0, above_low=True)
-    cost_columns = by_resource("cost", cost, resources)
-    needed = (arm, reward, *(column for _, column in cost_columns.values()), propensity)
-    log_table.require(name for name in needed if name is not None)
+    columns_of_costs = by_resource("cost", usual_columns(resources) if cost is None else cost, resources)
+    outcome = [("arm", arm), ("reward", reward), *(("cost", column) for _, column in columns_of_costs.values())]
+    log_table.require(column for _, column in outcome)
+    chance = propensity_column(log_table, propensity)
+    whole = log_table.only([*(column for _, column in outcome), *([] if chance is None else [chance])])
+    log_table, left_out = complete_rows(whole, outcome, {})
+    empty = ""
+    if chance is not None and propensity is None and log_table.missing(chance).all():
+        empty, chance = chance, None  # a policy that leaves nothing to chance has written this log
+    if chance is not None:
+        log_table, left_out = complete_rows(log_table, [("propensity", chance)], left_out)
     called = log_table.names("arm", arm)
-    at_least_one_row(log_table)
     names = tuple(sorted(set(called), key=by_number))
     given_limits = max_costs_by_resource(max_cost, resources)
     for thing, given in given_limits.values():
@@ -45,21 +59,67 @@ def random_log(
     most = largest_costs(names, given_limits)
     number = {name: at for at, name in enumerate(names)}
     shown = np.array([number[name] for name in called], np.int64)
-    rewards = log_table.numbers("reward", reward, max_reward)
+    rewards = log_table.numbers("reward", reward, max_reward, truth=True)
     costs = [
         shown_costs(log_table, thing, column, most[:, d], called, shown)
-        for d, (thing, column) in enumerate(cost_columns.values())
+        for d, (thing, column) in enumerate(columns_of_costs.values())
     ]
-    if propensity is None:
+    if chance is None:
         propensities = np.full(log_table.rows, 1.0 / len(names))
     else:
-        propensities = log_table.numbers("propensity", propensity, 1.0, above_zero=True)
+        propensities = log_table.numbers("propensity", chance, 1.0, above_zero=True)
     return RandomLog(
         **scale_log(names, resources, most, max_reward, rewards, np.column_stack(costs)),
         shown=shown,
         propensities=propensities,
-        given=propensity is not None,
+        given=chance is not None,
+        left_out=left_out,
+        empty=empty,
+        sat_out=0 if chance is None else rounds_sat_out(whole, arm, chance),
     )
+
+
+def usual_columns(resources: tuple[str, ...]) -> str | dict[str, str]:
+    """Where costs are found in the log of a live bandit.
+
+    >>> usual_columns(("cost",)), usual_columns(("money", "calls"))
+    ('cost', {'money': 'cost_money', 'calls': 'cost_calls'})
+    """
+    columns = cost_columns(resources)
+    return columns[UNNAMED] if resources == (UNNAMED,) else columns
+
+
+def propensity_column(log_table: LogTable, given: Propensity) -> str | None:
+    """The column of the propensities, if there is one to be heeded."""
+    if given is False:
+        return None
+    if given is None:
+        return PROPENSITY if PROPENSITY in log_table.columns else None
+    log_table.require([given])
+    return given
+
+
+def complete_rows(
+    log_table: LogTable, parts: Sequence[tuple[str, str]], left_out: Mapping[str, int]
+) -> tuple[LogTable, dict[str, int]]:
+    """The rows that have a value in each of these columns, and how many were left out, by what they lack first."""
+    found = dict(left_out)
+    lacking = np.zeros(log_table.rows, bool)
+    for thing, column in parts:
+        more = log_table.missing(column) & ~lacking
+        if more.any():
+            reason = f"no {thing}"
+            found[reason] = found.get(reason, 0) + int(more.sum())
+        lacking |= more
+    kept = log_table.take(np.flatnonzero(~lacking)) if lacking.any() else log_table
+    at_least_one_row(kept, found)
+    return kept, found
+
+
+def rounds_sat_out(log_table: LogTable, arm: str, chance: str) -> int:
+    """Rows without an arm that could have had one: what was done in them has a propensity below 1."""
+    idle = log_table.take(np.flatnonzero(log_table.missing(arm) & ~log_table.missing(chance)))
+    return int((idle.numbers("propensity", chance, 1.0, above_zero=True) < 1.0).sum())
 
 
 def shown_costs(
@@ -104,7 +164,7 @@ def full_log(
     log_table.require(column for columns in (reward_columns, *cost_columns) for column in columns.values())
     names = tuple(reward_columns)
     most = largest_costs(names, max_costs_by_resource(max_cost, resources))
-    earned = [log_table.numbers(f"reward of {name!r}", reward_columns[name], max_reward) for name in names]
+    earned = [log_table.numbers(f"reward of {name!r}", reward_columns[name], max_reward, truth=True) for name in names]
     whose = ["cost of"] if resources == (UNNAMED,) else [f"cost of {resource!r} for" for resource in resources]
     spent = [
         arm_costs(log_table, cost_of, names, columns, limits)
@@ -216,10 +276,11 @@ def columns_of(thing: str, given: object) -> dict[str, str]:
     return {name_of(name): column for name, column in given.items()}
 
 
-def at_least_one_row(log_table: LogTable) -> None:
-    """Refuse a log without rows."""
+def at_least_one_row(log_table: LogTable, left_out: Mapping[str, int] = MappingProxyType({})) -> None:
+    """Refuse a log without rows, or with none that can be used."""
     if not log_table.rows:
-        raise InvalidValue(f"{log_table.source}a log must have at least one row, got none")
+        got = f"only rows that cannot be used: {counted(left_out)}" if left_out else "none"
+        raise InvalidValue(f"{log_table.source}a log must have at least one row, got {got}")
 
 
 def by_number(name: str) -> tuple[bool, int, str]:

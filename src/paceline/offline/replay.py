@@ -15,7 +15,7 @@ from paceline.machine import cores
 from paceline.offline.best import Rates, allowed
 from paceline.offline.data import LogLike, read_log_table
 from paceline.offline.logged import Logged, if_named
-from paceline.offline.logs import Columns, MaxCost, full_log, random_log, resources_of
+from paceline.offline.logs import Columns, MaxCost, Propensity, full_log, random_log, resources_of
 from paceline.offline.replays import Replay, Replayed, key_of, rounds_of
 from paceline.policies import PoliciesLike, label_policies
 from paceline.policies.policy import Policy, Setting
@@ -33,8 +33,8 @@ def replay(
     budget: Budget | Sequence[Budget],
     arm: str = "arm",
     reward: str = "reward",
-    cost: str | Columns = "cost",
-    propensity: str | None = None,
+    cost: str | Columns | None = None,
+    propensity: Propensity = None,
     rewards: Columns | None = None,
     costs: Columns | Mapping[str, Columns] | None = None,
     max_cost: MaxCost | Mapping[str, MaxCost] = 1.0,
@@ -42,22 +42,31 @@ def replay(
     repeats: int = 200,
     seed: int = 0,
 ) -> Replay:
-    """Run policies over a table of logged outcomes: a DataFrame, a mapping of columns, or the path of a CSV file.
+    """Run policies over a table of logged outcomes: a DataFrame, a mapping of columns, or the path of a file.
+
+    A file is CSV with a heading, packed by gzip if its name ends with .gz, or Parquet if it ends with .parquet or .pq.
+    Rewards may be true or false.
 
     **Randomised log.** A row has the arm that was shown, its reward and its cost in the columns ``arm``, ``reward`` and
-    ``cost``. When the policy asks for an arm, rows are passed over until one shows it, and that outcome is told; a
-    round sat out takes no row. Where arms were not equally likely, the column ``propensity`` has the probability with
-    which the arm of the row was drawn, and a row of propensity p is kept with probability  (smallest p) / p.  Without
-    it they are taken to be equally likely, and a note says if their shares do not fit. On average one pull takes as
-    many rows as there are arms, so the replay of N rows stands for the first N / K rounds with a pull, not for N; it
-    never lasts longer than N rounds. The estimate is the mean over ``repeats`` random orders of the rows. (A mean over
-    resamples would come out too high where arms are about equally good: in each, the policy finds the luckiest.)
+    ``cost``. Rows that lack one of them are left out, and ``left_out`` of the result counts them: the log of a live
+    bandit has rounds that were sat out and outcomes that are not known yet. When the policy asks for an arm, rows are
+    passed over until one shows it, and that outcome is told; a round sat out takes no row. Where arms were not equally
+    likely, the column ``propensity`` has the probability with which the arm of the row was drawn, and a row of
+    propensity p is kept with probability  (smallest p) / p.  A column that is called "propensity" is heeded without
+    being named, unless ``propensity`` is False. Without it arms are taken to be equally likely, and a note says if
+    their shares do not fit. On average one pull takes as many rows as there are arms, so the replay of N rows stands
+    for the first N / K rounds with a pull, not for N; it never lasts longer than N rounds. The estimate is the mean
+    over ``repeats`` random orders of the rows. (A mean over resamples would come out too high where arms are about
+    equally good: in each, the policy finds the luckiest.)
 
-    Conditions: rows are independent and alike in law, and the arm was drawn independently of what each arm would have
-    yielded, given the propensity. Then the outcomes told are distributed as they would have been live, and the number
-    of pulls says nothing about them (Li, Chu, Langford, Wang, "Unbiased offline evaluation of contextual-bandit-based
-    news article recommendation algorithms", WSDM 2011). Only the division by a random number of rounds leaves a bias,
-    of the order of 1 / rounds.
+    Conditions: outcomes are independent and alike in law, and the arm was drawn independently of what each arm would
+    have yielded, given the propensity, which was above 0 for every arm in every row. Then the outcomes told are
+    distributed as they would have been live, and the number of pulls says nothing about them (Li, Chu, Langford, Wang,
+    "Unbiased offline evaluation of contextual-bandit-based news article recommendation algorithms", WSDM 2011). This
+    holds, too, where the propensities followed from earlier rows, as those of a policy do: any row is kept with the
+    same probability, K (smallest p), whatever came before (rejection sampling as in Mandel, Liu, Brunskill, Popovic,
+    "Offline evaluation of online reinforcement learning algorithms", AAAI 2016). Only the division by a random number
+    of rounds leaves a bias, of the order of 1 / rounds.
 
     **Full information.** ``rewards`` and ``costs`` map each arm to the columns of its reward and its cost; row t is
     round t. The estimate comes from the log in its own order and is exact for a policy that draws nothing; it assumes
@@ -78,9 +87,9 @@ def replay(
 
     **Several resources.** ``budget`` is then a mapping by the name of the resource, or a list of such mappings, and so
     is ``max_cost``, each entry as above; one number is for all resources, and 0 says that an arm does not need one.
-    ``cost`` maps each resource to its column, ``costs`` to the columns of the arms. The guard keeps every line. What
-    is by resource comes back by its name, and a result is found by the rates in the order of the columns, or by the
-    mapping itself.
+    ``cost`` maps each resource to its column, which is else called ``cost_`` and the name, and ``costs`` to the columns
+    of the arms. The guard keeps every line. What is by resource comes back by its name, and a result is found by the
+    rates in the order of the columns, or by the mapping itself.
 
     >>> log = {"arm": ["banner", "video"] * 500, "reward": [0, 0, 1, 1] * 250, "cost": [0.1, 0.5] * 500}
     >>> res = replay(log, ["thompson", "uniform"], budget=0.3, repeats=20)
@@ -104,7 +113,7 @@ def replay(
     if rewards is None and costs is None:
         columns: dict[str, Any] = {"arm": arm, "reward": reward, "cost": cost, "propensity": propensity}
         logged = random_log(read_log_table(log), resources, **columns, **largest)
-    elif propensity is not None:
+    elif propensity:
         raise InvalidValue(
             f"propensity is for logs that know one arm a row, not for rewards and costs, got {propensity!r}"
         )
@@ -128,7 +137,7 @@ def replay(
         for play, found in zip(plays, zip(*totals, strict=True), strict=True)
     }
     notes = (*logged.notes(), *loose_budgets(logged, budgets))
-    return Replay(logged.rounds, repeats, seed, resources, arms, notes, replays)
+    return Replay(logged.rounds, repeats, seed, resources, arms, notes, logged.left_out, replays)
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,7 @@ class Replay(Mapping[Key, Replayed]):
     that was given finds it, too: ``replay["index", {"money": 0.3, "calls": 0.5}]``.
 
     ``arms`` holds the estimated mean reward and cost of each arm, ``notes`` what in the log should make a reader wary.
+    ``rows`` counts the rows of the log, and ``left_out`` those that are not among them, by what they lack.
 
     >>> from paceline.offline.replay import replay
     >>> log = {"arm": ["a", "b"] * 300, "reward": [1, 0, 0, 1, 1, 1] * 100, "cost": [0.2, 0.9] * 300}
@@ -154,6 +155,7 @@ class Replay(Mapping[Key, Replayed]):
     resources: tuple[str, ...]
     arms: dict[str, LoggedArm]
     notes: tuple[str, ...]
+    left_out: dict[str, int]
     replays: dict[Key, Replayed]
 
     def __getitem__(self, key: Key) -> Replayed:

@@ -25,6 +25,15 @@ def resource_names(thing: str, given: object) -> tuple[str, ...]:
     return tuple(given)
 
 
+def cost_columns(names: tuple[str, ...]) -> dict[str, str]:
+    """Where the costs are in the log of a live bandit, by resource.
+
+    >>> cost_columns(("cost",)), cost_columns(("money", "calls"))
+    ({'cost': 'cost'}, {'money': 'cost_money', 'calls': 'cost_calls'})
+    """
+    return {name: UNNAMED if names == (UNNAMED,) else f"cost_{name}" for name in names}
+
+
 def by_resource(
     thing: str, given: object, names: tuple[str, ...], otherwise: object = REQUIRED
 ) -> dict[str, tuple[str, Any]]:

@@ -123,8 +123,11 @@ def spending_headings(resources: Sequence[str]) -> tuple[str, ...]:
     return (*(f"{name} per round" for name in resources), *(f"min {name} left" for name in resources))
 
 
-def results_table(runs: "Mapping[str, Run]") -> Table:
-    """Means and standard errors over trials at the last round; the smallest headroom of all of them."""
+def results_table(runs: "Mapping[str, Run]", late: str = "") -> Table:
+    """Means and standard errors over trials at the last round; the smallest headroom of all of them.
+
+    A note says how late news was, if it was.
+    """
     resources = next(iter(runs.values())).problem.resources
     headings = (
         "policy",
@@ -142,4 +145,4 @@ def results_table(runs: "Mapping[str, Run]") -> Table:
         rates = (f"{(spent[:, -1] / run.rounds[-1]).mean():.5f}" for spent in run.by_resource("spent").values())
         lowest = (f"{headroom.min():.3g}" for headroom in run.by_resource("min_headroom").values())
         rows.append((label, *cells, *rates, *lowest))
-    return Table(headings, tuple(rows))
+    return Table(headings, tuple(rows), (f"News: {late}.",) if late else ())

@@ -174,12 +174,15 @@ class Results(Mapping[str, Run]):
     seed: int
     rounds: Ints  # (C,), the last is the number of rounds played
     runs: dict[str, Run]
+    late: str = ""  # how late the news was, in words
 
     def __repr__(self) -> str:
         size = write_size(next(iter(self.runs.values())).totals, self.rounds)
         resources = self.problem.resources
         several = "" if resources == (UNNAMED,) else f", resources {', '.join(resources)}"
-        return f"<Results: {list_names(list(self.runs))}; {size}, {self.problem.arms} arms{several}, seed {self.seed}>"
+        late = f", {self.late}" if self.late else ""
+        arms = f"{self.problem.arms} arms{several}"
+        return f"<Results: {list_names(list(self.runs))}; {size}, {arms}, seed {self.seed}{late}>"
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
@@ -202,7 +205,7 @@ class Results(Mapping[str, Run]):
 
     def table(self) -> Table:
         """One line per policy, as of the last round."""
-        return results_table(self.runs)
+        return results_table(self.runs, self.late)
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row per policy, trial and checkpoint.
@@ -252,6 +255,7 @@ class Results(Mapping[str, Run]):
             "format": FORMAT,
             "problem": self.problem.to_dict(),
             "seed": self.seed,
+            "late": self.late,
             "runs": [{"label": label, "policy": run.policy} for label, run in self.runs.items()],
         }
         arrays = {
@@ -291,7 +295,7 @@ class Results(Mapping[str, Run]):
             )
             for number, entry in enumerate(head["runs"])
         }
-        return cls(problem, head["seed"], rounds, runs)
+        return cls(problem, head["seed"], rounds, runs, head.get("late", ""))
 
 
 class OtherFormat(Exception):

@@ -22,7 +22,7 @@ from paceline.problems.problem import Problem
 from paceline.simulation.progress import Progress, progress_bar
 from paceline.simulation.results import Results, Run
 from paceline.simulation.totals import Totals, new_totals, note, stack_trials
-from paceline.worlds.delays import DelayLike, Delays, read_delays
+from paceline.worlds.delays import DelayLike, Delays, in_words, read_delays
 from paceline.worlds.python_world import PlayedWorld, PythonWorld
 from paceline.worlds.stationary import world_of
 
@@ -195,7 +195,7 @@ def play_trials(
         label: Run(label, repr(chosen[label]), problem, points, stack_trials(label_totals))
         for label, label_totals in totals.items()
     }
-    return Results(problem, seed, points, runs)
+    return Results(problem, seed, points, runs, in_words(delays))
 
 
 Work = dict[str, list[Trial]]

@@ -89,6 +89,15 @@ class Delays:
         return {"cost": self.cost.written(), "reward": self.reward.written()}
 
 
+def in_words(delays: Delays | None) -> str:
+    """How late the news is, for a title; nothing where it is not.
+
+    >>> in_words(None), in_words(read_delays({"geometric": 50}))
+    ('', 'outcomes late by a geometric number of rounds with mean 50')
+    """
+    return "" if delays is None else delays.in_words()
+
+
 DelayLike = int | Mapping[str, Any] | Sequence[int] | Delays | None  # what `read_delays` takes
 
 
