@@ -1,7 +1,8 @@
 """Does a policy keep the rules of the form? Played simulated, live, saved half way, and without the compiler."""
 
+import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -14,10 +15,10 @@ from paceline.game import prepare
 from paceline.grafting import graft_templates
 from paceline.kernels.budget import UNITS
 from paceline.kernels.jit import kernel, plain, plain_throughout
-from paceline.kernels.state import Decision, State, Storage, books_in
+from paceline.kernels.state import State, Storage, books_in
 from paceline.live.bandit import Bandit
 from paceline.policies import PolicyLike, label_policies
-from paceline.policies.policy import Policy, Setting
+from paceline.policies.policy import Policy, Setting, renew_nothing
 from paceline.policies.python_policy import PythonPolicy, described
 from paceline.policies.rules import check_class
 from paceline.problems.problem import Problem
@@ -65,9 +66,12 @@ def rules_broken(policy: Policy, problem: Problem) -> Iterator[str]:
     """A line for each rule that the policy breaks on a problem."""
     name, compiled = type(policy).__name__, not isinstance(policy, PythonPolicy)
     in_python = PlainGame(policy, problem) if compiled else None
-    if in_python is not None and in_python.out_of_bounds is not None:
-        yield f"{name} must stay within its arrays, but {in_python.out_of_bounds}"
-        return  # compiled code would read, or write, what is not its own
+    has_renew = compiled and policy.renew is not renew_nothing
+    in_parts = PlainGame(policy, problem, in_parts=True) if has_renew else None
+    for game in (in_python, in_parts):
+        if game is not None and game.out_of_bounds is not None:
+            yield f"{name} must stay within its arrays, but {game.out_of_bounds}"
+            return  # compiled code would read, or write, what is not its own
     try:
         first = play(policy, problem)
     except PacelineError as error:
@@ -82,6 +86,8 @@ def rules_broken(policy: Policy, problem: Problem) -> Iterator[str]:
         return
     if in_python is not None:
         yield from in_python.rules_broken(first)
+    if in_parts is not None:
+        yield from in_parts.parts_rules_broken()
     if not policy.told_truth:  # nobody has that live
         yield from live_rules(policy, problem, first)
 
@@ -113,21 +119,23 @@ def memory_rules(policy: Policy, problem: Problem) -> Iterator[str]:
 
 
 class Watch:
-    """Stands for ``choose`` in plain Python, and looks at what it changes."""
+    """Stands for a function of a policy in plain Python, and looks at what it changes."""
 
-    def __init__(self, policy: Policy) -> None:
-        self.choose = plain_throughout(plain(policy.choose))
+    def __init__(self, function: Callable[..., Any], may_change: Set[str] = frozenset()) -> None:
+        self.function = plain_throughout(plain(function))
+        self.may_change = may_change
         self.changed: set[str] = set()
 
-    def __call__(self, params: Any, state: State) -> Decision:
-        """Choose, from a scratch that holds nothing."""
+    def __call__(self, params: Any, state: State, *arguments: Any) -> Any:
+        """Call it, with a scratch that holds nothing."""
         scratch = state.scratch
         for array in (scratch.rewards, scratch.costs, scratch.shares, scratch.block):
             array.fill(np.nan)  # nothing may be left over from the last round
         before = contents(state)
-        decision: Decision = self.choose(params, state)
-        self.changed |= {name for name, bits in contents(state).items() if bits != before[name]}
-        return decision
+        given = self.function(params, state, *arguments)
+        changed = {name for name, bits in contents(state).items() if bits != before[name]}
+        self.changed |= changed - self.may_change
+        return given
 
 
 def contents(state: State) -> dict[str, bytes]:
@@ -141,21 +149,27 @@ def contents(state: State) -> dict[str, bytes]:
 
 
 class PlainGame:
-    """A compiled policy played in plain Python, where indices out of bounds come to light."""
+    """A compiled policy played in plain Python, where indices out of bounds come to light.
 
-    def __init__(self, policy: Policy, problem: Problem) -> None:
-        self.watch = Watch(policy)
-        self.where = described(type(policy), "choose")
+    With ``in_parts`` the costs of a pull are told before its reward.
+    """
+
+    def __init__(self, policy: Policy, problem: Problem, in_parts: bool = False) -> None:
+        self.choose, self.renew = Watch(policy.choose), Watch(policy.renew, {"memory", "record"})
+        self.where, self.where_renewed = described(type(policy), "choose"), described(type(policy), "renew")
         self.choices: Choices = []
         self.out_of_bounds: str | None = None
         setting = setting_for(policy, problem)
         functions: dict[str, Any] = {
-            "choose": self.watch,
+            "choose": self.choose,
             "learn": kernel(policy.learn),
             "commit": kernel(policy.commit),
+            "renew": self.renew,
         }
         parts = graft_templates(type(policy), False, functions)
         asked, told = plain_throughout(parts["ask"]), plain_throughout(parts["tell"])
+        if in_parts:
+            told = cost_first(plain_throughout(parts["tell_part"]), plain_throughout(parts["tell_rest"]))
         storage = policy.new_storage(setting, SEED, 0)
         params, sample = policy.params(setting), problem.sample(SEED)
         try:
@@ -170,8 +184,8 @@ class PlainGame:
 
     def rules_broken(self, first: Choices) -> Iterator[str]:
         """The same decisions without the compiler, from a ``choose`` that changes nothing."""
-        if self.watch.changed:
-            changed = ", ".join(sorted(self.watch.changed))
+        if self.choose.changed:
+            changed = ", ".join(sorted(self.choose.changed))
             yield f"{self.where} must change nothing but state.scratch, got changes in {changed}"
         if self.choices != first:
             pairs = enumerate(zip_longest(self.choices, first), start=1)
@@ -181,18 +195,38 @@ class PlainGame:
                 f"state.scratch, got another decision in round {at}"
             )
 
+    def parts_rules_broken(self) -> Iterator[str]:
+        """A ``renew`` that changes nothing but what is the policy's own."""
+        if self.renew.changed:
+            changed = ", ".join(sorted(self.renew.changed))
+            rule = "must change nothing but state.memory, state.record and state.scratch"
+            yield f"{self.where_renewed} {rule}, got changes in {changed}"
+
+
+def cost_first(tell_part: Callable[..., None], tell_rest: Callable[..., None]) -> Callable[..., None]:
+    """`tell` in two parts."""
+
+    def told(
+        params: Any, storage: Storage, arm: int, reason: int, tag: int, reward: float, cost: Any, *units: Any
+    ) -> None:
+        nothing, ahead = (0,) * len(cost), (2 << len(cost)) - 2
+        tell_part(params, storage, arm, math.nan, cost, *units)
+        tell_rest(params, storage, arm, reason, tag, reward, cost, nothing, nothing, ahead)
+
+    return told
+
 
 def one_round(params: Any, storage: Storage, asked: Any, told: Any, pull: Any) -> int:
     """Play a round by hand: the arm, or the number of arms for none."""
-    decision = asked(params, storage)
+    arm, reason, tag = asked(params, storage)
     arms = len(storage.limits)
-    if not 0 <= decision.arm < arms:
+    if not 0 <= arm < arms:
         return arms
-    reward, cost = pull(int(decision.arm))
+    reward, cost = pull(int(arm))
     costs = tuple(cost.values()) if isinstance(cost, dict) else (cost,)
     charged = tuple(int(np.ceil(entry * UNITS)) for entry in costs)
-    told(params, storage, *decision, reward, costs, tuple(storage.limits[decision.arm].tolist()), charged)
-    return int(decision.arm)
+    told(params, storage, arm, reason, tag, reward, costs, tuple(storage.limits[arm].tolist()), charged)
+    return int(arm)
 
 
 def live_rules(policy: Policy, problem: Problem, first: Choices) -> Iterator[str]:

@@ -1,0 +1,223 @@
+"""One exchange of a worker with the store: what its books say, and what becomes of the answer."""
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from paceline.errors import PacelineError
+from paceline.fleet import protocol
+from paceline.fleet.lives import Intent, owner_of, slot_in
+from paceline.fleet.protocol import Answer, Figures, Units
+from paceline.fleet.settings import apply_change
+from paceline.fleet.sums import learned, sums_from
+from paceline.interrupts import interrupts_held
+from paceline.live import changes, requests
+from paceline.live.bandit import Bandit
+from paceline.live.events import Merge, Pace
+from paceline.live.ledger import Ledger
+
+if TYPE_CHECKING:
+    from paceline.fleet.member import Member
+
+LOG = logging.getLogger("paceline")
+
+MOST_AT_ONCE = 2**52  # units that one credit brings: a float has them exactly
+OTHERS = "fleet"  # the name under which the sums of all others stand in a journal
+
+
+# What the books say.
+
+
+def figures_of(member: "Member") -> Figures:
+    """What the books of a worker show; they must not change meanwhile."""
+    ledger, standing = member._ledger, member._standing
+    books, every = ledger.arm_set.books, range(len(ledger.rolled))
+    spent = tuple([int(books.spent[d]) + ledger.rolled[d] for d in every])
+    line = tuple([ledger.line(d) + ledger.rolled[d] for d in every])
+    net = protocol.minus(standing.granted, standing.returned)
+    return Figures(
+        rounds=ledger.rounds,
+        minted=protocol.minus(line, net),
+        spent=spent,
+        reserved=tuple(books.reserved.tolist()),
+        sums=learned(ledger),
+        earned=float(books.tally.earned) * ledger.config.max_reward,
+    )
+
+
+def estate_of(ledger: Ledger) -> dict[int, Units]:
+    """What is reserved for open decisions, by their numbers."""
+    return {number: pull.reserved for number, pull in ledger.pending.items() if any(pull.reserved)}
+
+
+def largest_costs(ledger: Ledger) -> Units:
+    """The largest cost of the arms in play, for each resource."""
+    reserves = [ledger.arm_set.reserves[slot] for slot in ledger.arm_set.slots]
+    return tuple(map(max, *reserves)) if len(reserves) > 1 else (reserves or [ledger.no_units])[0]
+
+
+def target_of(member: "Member", figures: Figures) -> Units:
+    """The headroom that a worker would like to have.
+
+    Two largest costs to begin with. A worker that spends draws ahead: twice what it has spent since the last exchange,
+    so that it lasts to the next one and no kill strands more than that, and at most its share of the pool. Where rounds
+    bring money of their own, what it draws ahead comes on top of that.
+    """
+    ledger, answer = member._ledger, member._answer
+    headroom = figures.headroom(member._standing)
+    used = protocol.plus(figures.spent, figures.reserved)
+    wanted = []
+    for d, (resource, largest) in enumerate(zip(ledger.config.resources, largest_costs(ledger), strict=True)):
+        target = 2 * largest
+        if answer is not None:
+            share = answer.pool[d] // max(answer.workers, 1)
+            ahead = 2 * max(used[d] - member._used[d], 0)
+            if resource.budget > 0.0:
+                target = max(target, headroom[d] + min(ahead, share // 2))
+            else:
+                target = max(target, min(ahead, max(headroom[d], 0) + share))
+        wanted.append(min(target, resource.cap_units, MOST_AT_ONCE))
+    member._used = used
+    return tuple(wanted)
+
+
+# What becomes of the answer.
+
+
+def book_money(member: "Member", units: Units) -> None:
+    """Credit or debit units on the worker's line, exactly; the policy's rate does not follow."""
+    ledger = member._ledger
+    amounts = [currency.amount(units[d]) if units[d] else None for d, currency in enumerate(ledger.currencies)]
+    for sign in (1, -1):
+        some = [amount * sign if amount and amount * sign > 0 else None for amount in amounts]
+        if any(some):
+            given = {name: amount for name, amount in zip(ledger.config.names, some, strict=True) if amount}
+            amount: Any = some[0] if ledger.is_unnamed else given
+            (Bandit.credit if sign > 0 else Bandit.debit)(member, amount, rate=False)
+
+
+def move_money(member: "Member", units: Units, standing: protocol.Standing) -> None:
+    """Book money that comes from the store or goes back: all or nothing.
+
+    With a journal a crash in between is found out. If booking fails otherwise, what was granted counts as taken, and
+    what was to go back as not given: money may be lost then, and is not there twice.
+    """
+    if not any(units):
+        member._standing = standing
+        return
+    with interrupts_held():
+        member._keep_life(standing, Intent(units, member._booked()))
+        if max(units) > 0:
+            member._standing = standing
+        book_money(member, units)
+        member._standing = standing
+        member._keep_life(standing)
+
+
+def take_in(member: "Member", answer: Answer) -> None:
+    """Let everything happen that an answer brings."""
+    with member._lock:
+        standing, more = protocol.take(member._standing, answer)
+        move_money(member, more, standing)
+        member._answer = answer
+        for change in answer.changes:
+            take_change(member, change)
+        learn(member, answer)
+        set_pace(member, answer)
+    for number, news in answer.news:
+        if number > member._cursor:
+            hear_news(member, news)
+            member._cursor = number
+
+
+def take_change(member: "Member", change: Mapping[str, Any]) -> None:
+    """Let a change of the settings happen here; one that has happened before a crash is passed over."""
+    if "add" not in change or change["add"]["arm"] not in member._ledger.arm_set.slot_by_name:
+        apply_change(member, change, is_worker=True)
+    member._changes.append(dict(change))
+    member._keep_life(member._standing)
+
+
+def learn(member: "Member", answer: Answer) -> None:
+    """Learn from the others, if they have learned something. In a journal it is an event like any other."""
+    ledger = member._ledger
+    if answer.others == member._others:
+        return
+    member._others = answer.others
+    if member._journal is None:
+        changes.learn_from_others(ledger, sums_from(ledger, answer.others))
+    else:
+        report = as_report(ledger, answer.others)
+        member._book(Merge({OTHERS: report}, member._now()))
+
+
+def as_report(ledger: Ledger, said: protocol.Sums) -> dict[str, Any]:
+    """Sums in the form in which a journal has them."""
+    config, sums = ledger.config, sums_from(ledger, said)
+    reward, scales = config.max_reward, [resource.scale for resource in config.resources]
+    report = {
+        "resources": list(config.names),
+        "scales": [reward, *scales],
+        "arms": {
+            name: {
+                "pulls": round(float(sums.pulls[slot])),
+                "reward": [float(sums.rewards[0, slot]) * reward, float(sums.rewards[1, slot]) * reward**2],
+                "cost": [
+                    [
+                        float(value) * scale**power
+                        for value, scale in zip(sums.costs[power - 1, slot], scales, strict=True)
+                    ]
+                    for power in (1, 2)
+                ],
+                **{thing: float(values[slot]) for thing, values in sums.own.items()},
+            }
+            for name, slot in ledger.arm_set.slot_by_name.items()
+        },
+    }
+    checked: dict[str, Any] = requests.merge(ledger, {OTHERS: report}, 0).reports[OTHERS]
+    return checked
+
+
+def set_pace(member: "Member", answer: Answer) -> None:
+    """Tell the policy what money from the pool comes to per round of the fleet.
+
+    It is what has come in so far, spread over the rounds so far, or over those that a start stock has to last. Where
+    rounds bring money of their own, the policy goes by the budget and the headroom, as any bandit does.
+    """
+    ledger = member._ledger
+    rounds = max(answer.rounds, ledger.config.rounds or 1, 1)
+    rates = []
+    for d, resource in enumerate(ledger.config.resources):
+        is_paced = resource.budget == 0.0 and not member._is_stale and answer.income[d] > 0
+        rates.append(min(resource.currency.amount(answer.income[d]) / rounds, resource.scale) if is_paced else None)
+    if tuple(rates) != member._pace:
+        member._book(Pace(tuple(rates), member._now()))
+        member._pace = tuple(rates)
+
+
+def hear_news(member: "Member", news: Mapping[str, Any]) -> None:
+    """News of a decision that was told elsewhere: one of ours, or one of a worker that is no more."""
+    id = news["id"]
+    try:
+        if owner_of(id) == member._standing.life:
+            if "cancel" in news:
+                Bandit.cancel(member, id)
+            elif "expire" in news:
+                Bandit.expire(member, id)
+            else:
+                Bandit.tell(member, id, news.get("reward"), news.get("cost"), overrun=news.get("overrun", False))
+        else:
+            learn_of_the_dead(member, news)
+    except PacelineError as error:
+        LOG.warning("news of decision %s cannot be taken in: %s", id, error)
+
+
+def learn_of_the_dead(member: "Member", news: Mapping[str, Any]) -> None:
+    """An outcome of a worker that is no more still teaches, if all of it is told; its money stays as it was."""
+    slot, config = slot_in(news["id"]), member._ledger.config
+    costs = config.in_order("cost", news.get("cost"))
+    if slot is None or news.get("reward") is None or None in costs:
+        return
+    names = member._ledger.arm_set.names
+    if slot < len(names):
+        Bandit.observe(member, names[slot], news["reward"], news["cost"])
