@@ -1,7 +1,7 @@
 """Pace an advertising campaign: money by the clock, traffic in waves, clicks that come minutes later.
 
-A campaign has four creatives and 45 dollars a day, credited minute by minute. Requests for an impression come once a
-minute at night and a dozen times a minute in the evening. Which creative shall be shown, or none?
+A campaign has four creatives and 45 dollars a day, which come in by the clock (``hourly``). Requests for an impression
+come once a minute at night and a dozen times a minute in the evening. Which creative shall be shown, or none?
 
 - Cost, in dollars: what the auction charges for the impression. It is never more than our bid for the creative, so the
   bid is the creative's ``max_cost``. The notice of the price comes at once, but 2 % of the notices get lost. Such
@@ -9,11 +9,12 @@ minute at night and a dozen times a minute in the evening. Which creative shall 
   put the charge right.
 - Reward, in dollars: a click is worth 0.25. It comes within 20 minutes or never.
 
-The pacer is told no timetable. It knows the average income per request so far; money is left over at night, when few
-requests come, and short in the evening.
+Money is left over at night, when few requests come, and short in the evening. With ``period`` the bandit learns on the
+first day when requests come, and from the second day on it keeps what the evening needs. Without, the pacer takes all
+that has come in as leave to spend.
 
-The numbers are made up. Two policies, the Thompson pacer and one that shows any creative at random, get the same
-requests with the same prices and clicks.
+The numbers are made up. The Thompson pacer, with and without the period, and a policy that shows any creative at random
+get the same requests with the same prices and clicks.
 """
 
 from collections import Counter
@@ -28,7 +29,8 @@ import paceline as pl
 
 DAYS = 5
 MINUTES = DAYS * 24 * 60
-PER_MINUTE = 45.0 / (24 * 60)  # dollars
+DAY = 24 * 60 * 60  # seconds
+PER_DAY = 45.0  # dollars
 CLICK = 0.25  # dollars
 WINDOW = 20 * 60  # seconds in which a click may come
 PATIENCE = 10 * 60  # seconds after which the notice of a price is given up
@@ -97,14 +99,17 @@ class Campaign:
     books: list[tuple[float, float]]  # at the end of each minute, in dollars: credited, and spent or reserved
 
 
-def run(policy: str, requests: list[Request]) -> Campaign:
-    """The campaign with the live bandit."""
+def run(policy: str, requests: list[Request], period: float | None = DAY) -> Campaign:
+    """The campaign with the live bandit. Money may pile up for a day."""
     post = Post()  # its time is in seconds
     bandit = pl.Bandit(
         arms=list(CREATIVES),
         policy=policy,
         max_cost={name: one.bid for name, one in CREATIVES.items()},
         max_reward=CLICK,
+        hourly=PER_DAY / 24,
+        cap=PER_DAY,
+        period=period,
         seed=1,
         expires=PATIENCE,
         clock=lambda: post.now,
@@ -113,7 +118,6 @@ def run(policy: str, requests: list[Request]) -> Campaign:
     coming = iter([*requests, None])
     request = next(coming)
     for minute in range(1, MINUTES + 1):
-        bandit.credit(PER_MINUTE)
         while request is not None and request.time < 60 * minute:
             post.deliver(bandit, request.time)
             show(bandit, post, request, result)
@@ -146,7 +150,8 @@ def show(bandit: pl.Bandit, post: Post, request: Request, result: Campaign) -> N
 
 def draw(result: Campaign, requests: list[Request], path: Path) -> None:
     """Currency over time above, creatives by the hour below."""
-    with drawing.picture(path, 4.8, "Spending follows the traffic and never passes what has come in") as figure:
+    message = "From the second day on the night's money is kept for the evening"
+    with drawing.picture(path, 4.8, message) as figure:
         money, mix = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         credited, used = np.array(result.books).T
         days = np.arange(1, MINUTES + 1) / (24 * 60)
@@ -170,12 +175,17 @@ def main() -> None:
     """Run both campaigns, report, draw."""
     out = drawing.folder(__doc__)
     requests = draw_requests(seed=0)
-    campaigns = {policy: run(policy, requests) for policy in ("thompson", "uniform")}
-    print(f"{len(requests):,} requests in {DAYS} days, {PER_MINUTE * MINUTES:.2f} dollars credited by the minute")
-    for policy, result in campaigns.items():
-        shown = Counter(name or "none" for name in result.shown)
-        print(f"{policy}: {result.clicks} clicks for {result.bandit.spent:.2f} dollars, each worth {CLICK} dollars")
-        print("  shown:", ", ".join(f"{name} {shown[name]:,}" for name in (*CREATIVES, "none")))
+    campaigns = {
+        "thompson": run("thompson", requests),
+        "thompson without a period": run("thompson", requests, period=None),
+        "uniform": run("uniform", requests),
+    }
+    credited = campaigns["thompson"].bandit.credited
+    print(f"{len(requests):,} requests in {DAYS} days, {credited:.2f} dollars credited by the clock")
+    for name, result in campaigns.items():
+        shown = Counter(creative or "none" for creative in result.shown)
+        print(f"{name}: {result.clicks} clicks for {result.bandit.spent:.2f} dollars, each worth {CLICK} dollars")
+        print("  shown:", ", ".join(f"{creative} {shown[creative]:,}" for creative in (*CREATIVES, "none")))
         print(f"  notices late or lost: {result.missed}, bids charged in full for good: {result.lost}")
     print("promise kept after every request: spent + reserved <= credited")
     draw(campaigns["thompson"], requests, out / "example-ad-pacing.png")

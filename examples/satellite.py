@@ -7,9 +7,10 @@ than it needs to live. Every minute there is a target below, and one task can be
   ``max_cost`` of the task. The battery must never run flat: a task begins only if the battery covers its limit.
 - Reward, in points from 0 to 1: what the scientists give for the data. Clouds spoil many pictures; radar sees through.
 
-There is no budget per round: all energy comes by `Bandit.credit`. When to credit it is up to us, as long as it is in
-the battery. "As it comes" credits every joule at once; but a pacer takes headroom for leave to spend, and little is
-left at dusk. "Evenly" credits no more than the average of an orbit each minute, so some sunlight is kept for the night.
+There is no budget per round: all energy comes by the clock (``hourly``), up to the capacity of the battery (``cap``).
+At dusk and at sunrise `Bandit.set` changes what comes in. A pacer takes headroom for leave to spend, and little is left
+at dusk. With ``period``, an orbit, the bandit learns in the first orbit when energy comes, and from then on it keeps
+some sunlight for the night.
 
 Every event goes to a journal. Half-way, in the eclipse and in the middle of a task, the computer loses power, and half
 a line is left at the end of the journal. `Bandit.open` goes on with the same books and the same future: the mission is
@@ -19,6 +20,7 @@ compared with one that was never interrupted, decision by decision. The numbers 
 import logging
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,7 +34,6 @@ ORBIT, SUNLIGHT, ORBITS = 95, 60, 40
 MINUTES = ORBITS * ORBIT
 RESTART = ORBITS // 2 * ORBIT - 10  # ten minutes before sunrise
 POWER = 1_800.0  # joules a minute in sunlight
-AVERAGE = POWER * SUNLIGHT / ORBIT  # joules a minute
 CAPACITY = 80_000.0  # joules in a full battery
 
 
@@ -64,32 +65,46 @@ class Mission:
     recovered: str | None = None
 
 
-def run(policy: str, evenly: bool, journal: Path, restart: bool = False) -> Mission:
+def run(policy: str, period: float | None, journal: Path, restart: bool = False) -> Mission:
     """The mission with the live bandit."""
+    now = 0.0  # seconds
+
+    def clock() -> float:
+        return now
+
     rng = np.random.default_rng(0)  # every mission meets the same minutes
     energy = {name: one.limit * spread(rng, one.energy / one.limit, 8) for name, one in TASKS.items()}
     points = {name: spread(rng, one.points, 2) for name, one in TASKS.items()}
     mission = Mission()
     battery = 0.0  # joules, as its sensor says
     limits = {name: one.limit for name, one in TASKS.items()}
-    bandit = pl.Bandit(list(TASKS), policy=policy, max_cost=limits, seed=1, journal=journal)
+    bandit = pl.Bandit(
+        list(TASKS),
+        policy=policy,
+        max_cost=limits,
+        hourly=60 * POWER,
+        cap=CAPACITY,
+        period=period,
+        seed=1,
+        journal=journal,
+        clock=clock,
+    )
     for minute in range(MINUTES):
+        if minute % ORBIT in (0, SUNLIGHT):
+            bandit.set(hourly=0.0 if minute % ORBIT else 60 * POWER)
         if minute % ORBIT < SUNLIGHT:
             battery = min(battery + POWER, CAPACITY)
-        kept = battery - (bandit.credited - bandit.spent)  # in the battery, but not credited yet
-        income = min(kept, AVERAGE) if evenly else kept
-        if income > 0:
-            bandit.credit(income)
+        now += 60  # tasks begin at the end of their minute
         mission.done.append(bandit.ask().arm)
         if restart and minute == RESTART:
-            bandit = lose_power(bandit, journal)
+            bandit = lose_power(bandit, journal, clock)
             mission.recovered = bandit.recovered
         for number, name in bandit.pending.items():  # at most one; after a restart nobody else knows of it
             battery -= energy[name][minute]
             mission.points += points[name][minute]
             bandit.tell(number, reward=points[name][minute], cost=energy[name][minute])
         assert bandit.spent + bandit.reserved <= bandit.credited
-        assert battery >= 0
+        assert 0 <= bandit.headroom <= battery + 1e-6
         mission.battery.append(battery)
     bandit.close()
     return mission
@@ -100,13 +115,13 @@ def spread(rng: np.random.Generator, mean: float, tightness: float) -> npt.NDArr
     return rng.beta(tightness * mean, tightness * (1 - mean), MINUTES)
 
 
-def lose_power(bandit: pl.Bandit, journal: Path) -> pl.Bandit:
+def lose_power(bandit: pl.Bandit, journal: Path, clock: Callable[[], float]) -> pl.Bandit:
     """Leave the journal as a loss of power would, in the middle of a line, and begin again."""
     assert bandit.pending, "the restart should come in the middle of a task"
     bandit.close()
     with journal.open("ab") as file:
         file.write(b'3f2a ["tell",18')
-    return pl.Bandit.open(journal)
+    return pl.Bandit.open(journal, clock=clock)
 
 
 def draw(missions: dict[str, Mission], path: Path) -> None:
@@ -115,7 +130,7 @@ def draw(missions: dict[str, Mission], path: Path) -> None:
     last = first + 4 * ORBIT
     shown = slice(first, last)
     with drawing.picture(
-        path, 5.6, "Same sun, same pacer: credited evenly, energy lasts through the eclipse"
+        path, 5.6, "Same sun, same pacer: paced by the orbit, energy lasts through the eclipse"
     ) as figure:
         battery, *plans = figure.subplots(3, 1, sharex=True, height_ratios=(3, 2, 2))
         for dusk in range(first + SUNLIGHT, last, ORBIT):
@@ -123,7 +138,7 @@ def draw(missions: dict[str, Mission], path: Path) -> None:
         eclipse.set_label("eclipse")
         for (name, mission), colour in zip(missions.items(), (drawing.BLACK, drawing.GREEN), strict=True):
             joules = np.array(mission.battery[shown])
-            battery.plot(range(first, last), joules / 1000, color=colour, label=f"credited {name}")
+            battery.plot(range(first, last), joules / 1000, color=colour, label=name)
         battery.axvline(RESTART, color=drawing.RED, linestyle=":", label="restart")
         battery.set(ylabel="battery, kilojoules", ylim=0)
         drawing.legend_right(battery)
@@ -141,26 +156,26 @@ def main() -> None:
     logging.getLogger("paceline").setLevel(logging.ERROR)  # the warning about the torn line is printed below
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
-        as_it_comes = run("thompson", False, place / "as it comes")
-        evenly = run("thompson", True, place / "evenly", restart=True)
-        undisturbed = run("thompson", True, place / "undisturbed")
-        uniform = run("uniform", True, place / "uniform")
+        spent_as_it_comes = run("thompson", None, place / "as it comes")
+        by_the_orbit = run("thompson", 60 * ORBIT, place / "by the orbit", restart=True)
+        undisturbed = run("thompson", 60 * ORBIT, place / "undisturbed")
+        uniform = run("uniform", 60 * ORBIT, place / "uniform")
     missions = {
-        "thompson, credited as it comes": as_it_comes,
-        "thompson, credited evenly": evenly,
-        "uniform, credited evenly": uniform,
+        "thompson without a period": spent_as_it_comes,
+        "thompson": by_the_orbit,
+        "uniform": uniform,
     }
     print(f"{MINUTES:,} minutes, {ORBITS} orbits")
     for name, mission in missions.items():
         done = Counter(task or "none" for task in mission.done)
         print(f"{name}: {mission.points:.0f} points; lowest battery {min(mission.battery):,.0f} joules")
         print("  done:", ", ".join(f"{task} {done[task]:,}" for task in (*TASKS, "none")))
-    assert evenly.done == undisturbed.done
-    assert evenly.battery == undisturbed.battery
-    print(f"restart in minute {RESTART:,}: {(evenly.recovered or '').partition(': ')[2]}")
+    assert by_the_orbit.done == undisturbed.done
+    assert by_the_orbit.battery == undisturbed.battery
+    print(f"restart in minute {RESTART:,}: {(by_the_orbit.recovered or '').partition(': ')[2]}")
     print(f"  all {MINUTES - RESTART:,} decisions from there are those of a mission without a restart")
     print("promise kept after every task: spent + reserved <= credited")
-    draw({"as it comes": as_it_comes, "evenly": evenly}, out / "example-satellite.png")
+    draw({"without a period": spent_as_it_comes, "paced by the orbit": by_the_orbit}, out / "example-satellite.png")
 
 
 if __name__ == "__main__":

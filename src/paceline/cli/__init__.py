@@ -6,10 +6,25 @@ import os
 import sys
 
 from paceline import __version__
-from paceline.cli import compare, compile, diff, policies, replay, report, reproduce, run, solve
+from paceline.cli import (
+    compare,
+    compile,
+    demo,
+    diff,
+    fleet,
+    log,
+    policies,
+    replay,
+    report,
+    reproduce,
+    run,
+    serve,
+    solve,
+    token,
+)
 from paceline.errors import PacelineError
 
-COMMANDS = (reproduce, compare, run, report, diff, replay, solve, policies, compile)
+COMMANDS = (reproduce, compare, run, report, diff, replay, solve, policies, compile, log, fleet, serve, token, demo)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -1,0 +1,106 @@
+"""The last decisions of this process with their reasons, and what has become of them: for the page and for "why"."""
+
+import time
+from collections import OrderedDict, deque
+from itertools import islice
+from typing import Any
+
+from paceline.live.decision import Decision
+from paceline.service.limits import LOGGED
+
+MORE = Decision._fields[3:]
+ASK, TELL, CANCEL, EXPIRE = "ask", "tell", "cancel", "expire"
+
+
+class Entry:
+    """A decision and how things stood when it was made."""
+
+    __slots__ = ("by", "decision", "headroom", "news", "time")
+
+    def __init__(self, decision: Decision, headroom: Any, time: float, by: str) -> None:
+        self.decision, self.headroom, self.time, self.by = decision, headroom, time, by
+        self.news: list[dict[str, Any]] | None = None
+
+    def why(self) -> dict[str, Any]:
+        """All of it, for whoever asks why."""
+        decision = self.decision
+        return {
+            "id": decision.id,
+            "arm": decision.arm,
+            "reason": decision.reason,
+            "situation": decision.situation,
+            "other": decision.other,
+            "short": decision.headroom,  # of a round that is sat out for want of it, what there was, and
+            "largest_cost": decision.largest_cost,  # what was needed
+            "resource": decision.resource,
+            "propensity": decision.propensity,
+            "headroom": self.headroom,
+            "time": self.time,
+            "by": self.by,
+            "news": self.news or [],
+        }
+
+
+def as_answer(decision: Decision) -> dict[str, Any]:
+    """A decision as the one who asked gets it: what does not apply is left out."""
+    id, arm, situation, *more = decision
+    applies = {name: value for name, value in zip(MORE, more, strict=True) if value is not None}
+    return {"id": id, "arm": arm, "reason": decision.reason, "situation": situation, **applies}
+
+
+class DecisionLog:
+    """The last events of one bandit in this process, each with a number; older ones are forgotten."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.events: deque[tuple[int, str, Any]] = deque(maxlen=LOGGED)
+        self.by_id: OrderedDict[int | str, Entry] = OrderedDict()
+
+    def asked(self, decisions: list[Decision], headroom: Any, now: float, by: str) -> None:
+        """Decisions were made for a request; the headroom is what was left after it."""
+        number, events, by_id = self.number, self.events, self.by_id
+        for decision in decisions:
+            entry = Entry(decision, headroom, now, by)
+            number += 1
+            events.append((number, ASK, entry))
+            by_id[decision.id] = entry
+        self.number = number
+        while len(by_id) > LOGGED:
+            by_id.popitem(last=False)
+
+    def told(self, kind: str, item: dict[str, Any], result: str) -> None:
+        """News of a decision came, and was taken or not."""
+        news = {"event": kind, "time": time.time(), **item, "result": result}
+        self.number += 1
+        self.events.append((self.number, kind, news))
+        entry = self.by_id.get(item["id"])
+        if entry is not None:
+            entry.news = [*(entry.news or []), news][-10:]
+
+    def after(self, number: int, count: int) -> list[dict[str, Any]]:
+        """Events with a larger number, the oldest first; the last ones if there are too many."""
+        if number >= self.number or not self.events:
+            return []
+        first = max(number + 1 - self.events[0][0], 0)
+        wanted = list(islice(self.events, max(first, len(self.events) - count), None))
+        return [as_event(*event) for event in wanted]
+
+    def why(self, id: int | str) -> dict[str, Any] | None:
+        """A decision with its reason, if it is not forgotten."""
+        entry = self.by_id.get(id)
+        return None if entry is None else entry.why()
+
+
+def as_event(number: int, kind: str, what: Any) -> dict[str, Any]:
+    """An event for JSON."""
+    if isinstance(what, Entry):
+        decision = what.decision
+        return {
+            "number": number,
+            "event": kind,
+            "time": what.time,
+            "id": decision.id,
+            "arm": decision.arm,
+            "reason": decision.reason,
+        }
+    return {"number": number, **what}

@@ -1,0 +1,145 @@
+"""All bandits of one store in this process: each joins its fleet at first use, and hands back at the end."""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from paceline.errors import PacelineError, StoreFailed
+from paceline.fleet.member import join
+from paceline.fleet.store import Store
+from paceline.service.hosted import SELDOM, Hosted
+from paceline.service.limits import MOST_BANDITS, STORE_PATIENCE
+from paceline.service.problems import Problem
+
+LOG = logging.getLogger("paceline.service")
+TICK = 1.0  # seconds between two pictures for those who look on
+
+
+def name_of_process() -> str:
+    """A name for this worker that no other has."""
+    host = "".join(letter if letter.isalnum() else "-" for letter in socket.gethostname())[:40].strip("-") or "host"
+    return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+class Host:
+    """The bandits of a store.
+
+    ``store``        as `fleet.open_store` gives it.
+    ``worker``       the name of this process in every fleet; with journals it must be the same at every start.
+    ``journal_dir``  a folder for a journal of each bandit: then not even a crash strands money.
+    ``after_join``   is called when one more bandit is here.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        worker: str | None = None,
+        journal_dir: Path | None = None,
+        after_join: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.store, self.journal_dir, self.after_join = store, journal_dir, after_join
+        self.worker = worker or name_of_process()
+        self.joined: dict[str, Hosted] = {}
+        self.joining: dict[str, asyncio.Task[Hosted]] = {}
+        self.threads = ThreadPoolExecutor(8, "paceline-store")
+        self.ticked = asyncio.Event()  # set at the next picture, and replaced
+        self.is_stopping = False
+        self.streams = 0
+
+    async def in_thread(self, call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+        """What needs the store, in a thread; nobody waits for it longer than some seconds."""
+        loop = asyncio.get_running_loop()
+        future = loop.run_in_executor(self.threads, lambda: call(*arguments, **keywords))
+        try:
+            return await asyncio.wait_for(future, STORE_PATIENCE)
+        except TimeoutError:
+            raise StoreFailed(f"the store must answer within {STORE_PATIENCE:g} seconds") from None
+
+    async def bandit(self, name: str) -> Hosted:
+        """The bandit of that name, which joins its fleet now if it has not."""
+        found = self.joined.get(name)
+        if found is not None:
+            return found
+        task = self.joining.get(name)
+        if task is None:
+            self.check_room()
+            task = self.joining[name] = asyncio.create_task(self.begin(name))
+        try:
+            return await asyncio.wait_for(asyncio.shield(task), STORE_PATIENCE)
+        except TimeoutError:
+            raise StoreFailed(f"bandit {name} is being opened, which takes a while; try again") from None
+
+    async def begin(self, name: str) -> Hosted:
+        """Join, however long it takes: what has joined must not be lost because nobody waits for it any more."""
+        try:
+            hosted = await asyncio.get_running_loop().run_in_executor(self.threads, self.join, name)
+            self.joined[name] = hosted
+            self.after_join()
+            LOG.info("bandit %s: joined as worker %s", name, self.worker)
+            return hosted
+        finally:
+            del self.joining[name]
+
+    def check_room(self) -> None:
+        """Refuse more bandits than one process can look after."""
+        if len(self.joined) >= MOST_BANDITS:
+            raise Problem(429, f"bandits in one process must be at most {MOST_BANDITS}")
+
+    def join(self, name: str) -> Hosted:
+        """Become a worker of a fleet."""
+        journal = None if self.journal_dir is None else self.journal_dir / f"{name}.journal"
+        member = join(self.store, name, worker=self.worker, journal=journal)
+        return Hosted(name, member, self.store, self.worker, self.in_thread)
+
+    async def make(self, name: str, settings: dict[str, Any], by: str) -> bool:
+        """Make a bandit; whether it was not there."""
+        if name not in self.joined:
+            self.check_room()
+        made: bool = await self.in_thread(self.store.make, name, settings, by)
+        if made:
+            LOG.info("operator %s made bandit %s", by, name)
+        await self.bandit(name)
+        return made
+
+    async def keep_looking(self) -> None:
+        """Take pictures: every second for those who look on, now and then for the history."""
+        while not self.is_stopping:
+            await asyncio.sleep(TICK)
+            for hosted in list(self.joined.values()):
+                try:
+                    await hosted.look(TICK / 2 if hosted.streams else SELDOM)
+                except PacelineError as error:
+                    LOG.warning("bandit %s: no picture: %s", hosted.name, error)
+                except Exception:
+                    LOG.exception("bandit %s: no picture", hosted.name)
+            self.tick()
+
+    def tick(self) -> None:
+        """Tell those who look on that there is something to see."""
+        seen, self.ticked = self.ticked, asyncio.Event()
+        seen.set()
+
+    def stop(self) -> None:
+        """No new requests are coming: streams end."""
+        self.is_stopping = True
+        self.tick()
+
+    async def close(self) -> None:
+        """Every member syncs and hands back what it holds."""
+        self.stop()
+        await asyncio.gather(*self.joining.values(), return_exceptions=True)
+        for hosted in self.joined.values():
+            try:
+                await self.in_thread(hosted.member.close)
+            except PacelineError as error:
+                LOG.warning("bandit %s: could not hand back: %s", hosted.name, error)
+        self.joined.clear()
+        self.store.close()
+        self.threads.shutdown(wait=False)

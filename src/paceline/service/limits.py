@@ -1,0 +1,13 @@
+"""How much one request, and one process, may ask for."""
+
+LARGEST_BODY = 1 << 20  # bytes
+MOST_ITEMS = 1000  # asks, tells or cancels in a request
+MOST_ARMS = 1000
+MOST_PENDING = 100_000  # decisions without an outcome, by bandit and process
+MOST_BANDITS = 500  # of a store in one process: each has a thread that keeps in touch with the store
+MOST_STREAMS = 100  # pages that look on at the same time
+MOST_WAITING = 1000  # requests at the same time
+LONGEST_NAME = 100  # characters
+LOGGED = 5000  # decisions and events kept in memory for the page, by bandit
+KEPT_ANSWERS = 10_000  # answers to requests with an Idempotency-Key kept in memory, by bandit
+STORE_PATIENCE = 10.0  # seconds that a request waits for the store

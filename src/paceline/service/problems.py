@@ -1,0 +1,100 @@
+"""What went wrong, as application/problem+json (RFC 9457)."""
+
+import logging
+from collections.abc import Mapping
+
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from paceline.errors import (
+    Conflict,
+    FleetExists,
+    InvalidValue,
+    JournalFailed,
+    JournalInUse,
+    PacelineError,
+    StoreFailed,
+    UnknownName,
+)
+from paceline.service import encoding
+
+LOG = logging.getLogger("paceline.service")
+MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER = {"Retry-After": "1"}
+
+
+class Problem(PacelineError):
+    """A request that is refused, with the status of the answer."""
+
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.headers = status, headers
+
+
+TITLES = {
+    400: "Malformed request",
+    401: "Token needed",
+    403: "Not allowed",
+    404: "Unknown name",
+    405: "Method not allowed",
+    409: "Conflict",
+    413: "Too large",
+    415: "Not JSON",
+    421: "Wrong host",
+    422: "Invalid value",
+    429: "Too many",
+    500: "Mistake in the service",
+    503: "Not now",
+}
+
+# The first that fits counts.
+STATUSES: tuple[tuple[type[Exception], int], ...] = (
+    (encoding.NotJson, 400),
+    (FleetExists, 409),
+    (StoreFailed, 503),
+    (JournalFailed, 503),
+    (JournalInUse, 503),
+    (UnknownName, 404),
+    (Conflict, 409),
+    (InvalidValue, 422),
+    (PacelineError, 422),
+)
+
+
+def status_of(error: Exception) -> int:
+    """The status that an error of the library is answered with.
+
+    >>> status_of(Conflict("twice")), status_of(InvalidValue("nan"))
+    (409, 422)
+    """
+    if isinstance(error, Problem):
+        return error.status
+    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+
+
+def answer(error: Exception) -> Response:
+    """The answer to a request that met an error; what is our own mistake is logged, and not shown."""
+    status = status_of(error)
+    headers = dict(getattr(error, "headers", None) or (RETRY_AFTER if status in (429, 503) else {}))
+    if status == 500:
+        LOG.error("a request met a mistake in the service", exc_info=error)
+        return document(status, "the service made a mistake; its log says which", headers)
+    return document(status, str(error), headers)
+
+
+def answer_of_http(error: HTTPException) -> Response:
+    """The same for what the routes refuse by themselves: an unknown address, or a method that it does not have."""
+    words = {404: "there is nothing at this address", 405: "this address does not take this method"}
+    return document(error.status_code, words.get(error.status_code, error.detail), dict(error.headers or {}))
+
+
+def document(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+    """One problem document."""
+    title = TITLES.get(status, "Refused")
+    body = {
+        "type": f"urn:paceline:problem:{title.lower().replace(' ', '-')}",
+        "title": title,
+        "status": status,
+        "detail": detail,
+    }
+    return Response(encoding.write(body), status, headers, MEDIA_TYPE)
