@@ -3,6 +3,7 @@
 Amounts are exact here: fractions in the user's own unit, and nothing is rounded.
 """
 
+import json
 import math
 import os
 import statistics
@@ -65,24 +66,53 @@ class Line:
     budget: Fraction
     start: Fraction = Fraction(0)
     cap: Fraction | None = None
-    credits: list[Fraction] = field(default_factory=list)
+    hourly: Fraction = Fraction(0)
+    scale: Fraction = Fraction(1)
+    came: Fraction = field(init=False)  # so far, less what was lost above the cap
     held: Fraction = Fraction(0)  # credits for the rounds to come,
     held_rounds: int = 0  # and for how many of these
-    lost: Fraction = Fraction(0)  # above the cap
+    roundings: int = 3  # of the start stock, of what the budget and of what the clock brings
 
-    def credit(self, amount: float, over: int) -> None:
+    def __post_init__(self) -> None:
+        self.came = self.start
+
+    @property
+    def unit(self) -> Fraction:
+        """What a bandit rounds to: the smallest power of two of which the scale is at most 2**32."""
+        unit = Fraction(1)
+        while self.scale > unit * 2**32:
+            unit *= 2
+        while self.scale <= unit * 2**31:
+            unit /= 2
+        return unit
+
+    def slack(self, rounds: int) -> Fraction:
+        """How much less than it is the line may be by rounding: units, and 2**-31 units in each round."""
+        return self.unit * (self.roundings + Fraction(rounds, 2**31))
+
+    def move(self, amount: float, over: int = 0) -> None:
+        """Income besides the budget, or money that leaves."""
+        self.roundings += 1
         if over:
             self.held += Fraction(amount)
             self.held_rounds = max(self.held_rounds, over)
         else:
-            self.credits.append(Fraction(amount))
+            self.came += Fraction(amount)
 
     def begin_round(self) -> None:
+        self.came += self.budget
         if self.held_rounds:
             part = self.held / self.held_rounds
-            self.credits.append(part)
+            self.came += part
             self.held -= part
             self.held_rounds -= 1
+            self.roundings += 1
+
+    def change(self, budget: float | None = None, hourly: float | None = None) -> None:
+        """Other income from now on; what has come in by now counts to a whole unit."""
+        self.budget = self.budget if budget is None else Fraction(budget)
+        self.hourly = self.hourly if hourly is None else Fraction(hourly)
+        self.roundings += 2
 
 
 @dataclass
@@ -90,11 +120,14 @@ class Pull:
     """A decision with an arm. Amounts have an entry per resource."""
 
     arm: str
+    slot: int  # arms may have the same name, one after the other
     largest: list[Fraction]
-    deadline: float | None
+    asked: int  # milliseconds
+    deadline: int | None
     costs: list[float | None]
     reward: float | None = None
     expired: bool = False
+    learned: bool = False  # whether its reward is, or counts as such
     fate: str = OPEN
 
     @property
@@ -113,24 +146,36 @@ class Pull:
         """What is set aside for it."""
         return self.largest[d] if self.fate == OPEN and self.costs[d] is None and not self.expired else Fraction(0)
 
+    def overrun(self, d: int) -> Fraction:
+        """What it has cost above its largest cost."""
+        return max(self.charged(d) - self.largest[d], Fraction(0))
+
 
 class Books:
-    """What a bandit was asked and told."""
+    """What a bandit was asked and told. Times are in milliseconds."""
 
-    def __init__(self, lines: list[Line], remember: int, silence: float | None = None) -> None:
+    def __init__(
+        self, lines: list[Line], remember: int, silence: float | None = None, has_period: bool = False
+    ) -> None:
+        self.window: int | None = None  # milliseconds, where rewards are corrected for their delay; for decisions
+        self.window_since = 0  # after this one
         self.lines = lines
         self.remember = remember
         self.silence = silence
+        self.has_period = has_period
         self.rounds = 0
+        self.last: int | None = None  # the latest time at which it was seen what the clock has brought
         self.pulls: dict[int, Pull] = {}
         self.ended: list[int] = []  # settled or cancelled, in this order
         self.expired_pulls: list[int] = []  # expired and not settled since
         self.forgotten: set[int] = set()
+        self.answers: dict[str, Any] = {}  # by key
+        self.observed: dict[int, list[tuple[float, list[float]]]] = {}  # by slot
+        self.reported: dict[str, dict[str, list[tuple[float, list[float]]]]] = {}  # by owner and name of the arm
 
     def income(self, d: int) -> Fraction:
         """What came in of a resource so far and was not lost."""
-        line = self.lines[d]
-        return line.start + line.budget * self.rounds + sum(line.credits) - line.lost
+        return self.lines[d].came
 
     def charged(self, d: int) -> Fraction:
         """What is spent of a resource."""
@@ -140,11 +185,18 @@ class Books:
         """What is set aside of it; with what is spent it must never be above the income."""
         return sum((pull.reserved(d) for pull in self.pulls.values()), Fraction(0))
 
+    def overrun(self, d: int) -> Fraction:
+        """What pulls have cost above their largest costs: only that may be spent above the income."""
+        return sum((pull.overrun(d) for pull in self.pulls.values()), Fraction(0))
+
+    def headroom(self, d: int) -> Fraction:
+        return self.income(d) - self.charged(d) - self.reserved(d)
+
     def overflow(self) -> None:
         """Lose what is in stock above a cap."""
         for d, line in enumerate(self.lines):
             if line.cap is not None:
-                line.lost += max(self.income(d) - self.charged(d) - line.cap, Fraction(0))
+                line.came -= max(self.income(d) - self.charged(d) - line.cap, Fraction(0))
 
     @property
     def pending(self) -> dict[int, str]:
@@ -154,8 +206,30 @@ class Books:
             if pull.fate == OPEN and number not in self.forgotten
         }
 
-    def outcomes_of(self, arm: str) -> list[tuple[float, list[float]]]:
-        return [(pull.reward, pull.costs) for pull in self.pulls.values() if pull.arm == arm and pull.fate == SETTLED]
+    def known_pulls(self, slot: int) -> int:
+        """How many pulls of an arm all is known of, here or from elsewhere."""
+        settled = [pull for pull in self.pulls.values() if pull.slot == slot and pull.fate == SETTLED]
+        return len(settled) + len(self.observed.get(slot, []))
+
+    def learn_from_others(self, owner: str, outcomes: dict[str, list[tuple[float, list[float]]]]) -> None:
+        """What another bandit has reported of arms by name, in place of what it did before."""
+        self.reported[owner] = outcomes
+
+    def reported_of(self, name: str) -> list[tuple[float, list[float]]]:
+        return [outcome for outcomes in self.reported.values() for outcome in outcomes.get(name, [])]
+
+    @property
+    def earned(self) -> float:
+        return sum(pull.reward for pull in self.pulls.values() if pull.fate == SETTLED)
+
+    def told_of(self, slot: int, name: str) -> tuple[list[float], list[list[float]]]:
+        """All rewards that were told of an arm, and all costs by resource, whatever else is known of the pulls."""
+        pulls = [pull for pull in self.pulls.values() if pull.slot == slot and pull.fate != CANCELLED]
+        learned = [pull.reward if pull.learned or pull.fate == SETTLED else None for pull in pulls]
+        told = [(reward, pull.costs) for reward, pull in zip(learned, pulls, strict=True)]
+        told += self.observed.get(slot, []) + self.reported_of(name)
+        costs = [[costs[d] for _, costs in told if costs[d] is not None] for d in range(len(self.lines))]
+        return [reward for reward, _ in told if reward is not None], costs
 
     # What must become of a call: NEWS, KNOWN, or the kind of error.
 
@@ -191,31 +265,98 @@ class Books:
 
     # What happens.
 
-    def ask(self, number: int, arm: str | None, largest: list[float], deadline: float | None) -> None:
+    @property
+    def is_timed(self) -> bool:
+        return self.has_period or any(line.hourly for line in self.lines)
+
+    def pass_time(self, now: int) -> None:
+        """Take in what the clock has brought; one that was set back brings nothing until it has caught up."""
+        elapsed = 0 if self.last is None else max(now - self.last, 0)
+        self.last = now if self.last is None else self.last + elapsed
+        for line in self.lines:
+            line.came += line.hourly * elapsed / 3_600_000
+        self.overflow()
+
+    def ask(self, number: int, now: int, pull: Pull | None) -> None:
+        """A round, and the decision that was made in it: a pull is paid for before it is made, whatever it costs."""
         self.rounds += 1
         assert number == self.rounds
+        if self.is_timed:
+            self.pass_time(now)
         for line in self.lines:
             line.begin_round()
         self.overflow()
-        if arm is not None:
-            self.pulls[number] = Pull(arm, [Fraction(most) for most in largest], deadline, [None] * len(self.lines))
+        if pull is not None:
+            assert all(most <= self.headroom(d) for d, most in enumerate(pull.largest))
+            self.pulls[number] = pull
 
-    def credit(self, amounts: list[float | None], over: int) -> None:
+    def keep_answer(self, key: str, decision: Any) -> None:
+        self.answers[key] = decision
+        if len(self.answers) > max(self.remember, 1):
+            del self.answers[next(iter(self.answers))]
+
+    def move(self, amounts: list[float | None], over: int = 0) -> None:
+        """Money that comes, or leaves where it is below 0."""
         for line, amount in zip(self.lines, amounts, strict=True):
             if amount is not None:
-                line.credit(amount, over)
+                line.move(amount, over)
         self.overflow()
+
+    def change_income(
+        self,
+        now: int,
+        budgets: list[float | None] | None = None,
+        hourly: list[float | None] | None = None,
+        has_period: bool | None = None,
+    ) -> None:
+        """Other income from now on; income by the clock begins with a round."""
+        if self.is_timed and self.rounds:
+            self.pass_time(now)
+        nothing = [None] * len(self.lines)
+        for line, budget, rate in zip(self.lines, budgets or nothing, hourly or nothing, strict=True):
+            line.change(budget, rate)
+        self.has_period = self.has_period if has_period is None else has_period
+        if not self.is_timed:
+            self.last = None
+        elif self.rounds and self.last is None:
+            self.last = now
 
     def tell(self, number: int, reward: float | None, costs: list[float | None]) -> None:
         pull = self.pulls[number]
         pull.costs = [known if given is None else given for given, known in zip(costs, pull.costs, strict=True)]
+        is_kept_back = self.is_kept_back(number)
         if reward is not None:
+            pull.learned = pull.learned or (pull.reward is None and not is_kept_back)
             pull.reward = reward
         elif pull.expired and pull.reward is None and None not in pull.costs:
             pull.reward = self.silence
-        if pull.told_all:
+        if pull.told_all and (pull.expired or not is_kept_back):
             self.end(number, SETTLED)
         self.overflow()
+
+    def is_corrected(self, number: int) -> bool:
+        """Whether the reward of a decision is corrected for its delay: it has the usual window."""
+        pull = self.pulls[number]
+        is_usual = self.window is not None and pull.deadline == pull.asked + self.window
+        return is_usual and number > self.window_since and not pull.expired
+
+    def is_kept_back(self, number: int) -> bool:
+        """Whether a reward is learned only when the window is over, as silence would be."""
+        pull = self.pulls[number]
+        may_be_silent = self.silence is not None and pull.deadline is not None
+        return may_be_silent and not pull.learned and not self.is_corrected(number)
+
+    def change_window(self, window: int | None, silence: float | None) -> None:
+        """Another window, or another reward that silence stands for: pulls on their way are not corrected any more."""
+        if (window, silence) != (self.window, self.silence) and (window is not None or self.window is not None):
+            for number in self.pending:
+                if self.is_corrected(number):
+                    self.pulls[number].learned = True
+            self.window_since = self.rounds
+        self.window, self.silence = window, silence
+
+    def observe(self, slot: int, reward: float, costs: list[float]) -> None:
+        self.observed.setdefault(slot, []).append((reward, costs))
 
     def cancel(self, number: int) -> None:
         self.end(number, CANCELLED)
@@ -230,22 +371,30 @@ class Books:
 
     def expire(self, number: int) -> None:
         pull = self.pulls[number]
-        if None not in pull.costs and self.silence is not None:
-            self.tell(number, self.silence, pull.costs)
+        reward = self.silence if pull.reward is None else pull.reward
+        if None not in pull.costs and reward is not None:
+            pull.reward = reward
+            self.end(number, SETTLED)
             return
+        if self.is_corrected(number):
+            pull.learned = False
         pull.expired = True
         self.expired_pulls.append(number)
         if len(self.expired_pulls) > self.remember:
             self.forgotten.add(self.expired_pulls.pop(0))
 
-    def due(self, now: float) -> list[int]:
-        """What a call at that time must expire first, in its order."""
+    def past_deadline(self, now: int) -> list[int]:
+        """Decisions that are not settled and whose time is up, in this order; some may have expired before."""
         late = [
-            (pull.deadline, number)
-            for number, pull in self.pulls.items()
-            if pull.deadline is not None and pull.deadline <= now and self.on_expire(number) == NEWS
+            (self.pulls[number].deadline, number)
+            for number in self.pending
+            if self.pulls[number].deadline is not None and self.pulls[number].deadline <= now
         ]
         return [number for _, number in sorted(late)]
+
+    def due(self, now: int) -> list[int]:
+        """What calls at that time must expire first, in its order."""
+        return [number for number in self.past_deadline(now) if not self.pulls[number].expired]
 
 
 # Looking at a bandit.
@@ -253,7 +402,7 @@ class Books:
 
 def state_of(bandit: Bandit) -> dict[str, Any]:
     """All that it would save."""
-    return snapshot.describe_ledger(bandit._ledger)
+    return json.loads("".join(snapshot.pieces(snapshot.describe_ledger(bandit._ledger))))
 
 
 @contextmanager
@@ -278,6 +427,7 @@ def refused(bandit: Bandit, error: type[PacelineError], message: str = "") -> It
 
 def abandon(bandit: Bandit) -> None:
     """What the death of its process does to a bandit: the system closes the journal, and nobody tidies up."""
+    bandit._keeper.finish()  # a snapshot that is not finished leaves nothing behind either
     os.close(bandit._journal._file)
     bandit._journal._file = -1
 

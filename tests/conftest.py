@@ -1,5 +1,7 @@
 """Settings that every test shares."""
 
+import os
+
 import pytest
 from hypothesis import settings
 
@@ -12,3 +14,17 @@ pytest.register_assert_rewrite(
 # test may include a compilation.
 settings.register_profile("paceline", derandomize=True, deadline=None)
 settings.load_profile("paceline")
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A real PostgreSQL server of the tests' own. A developer without one sees why tests are skipped; CI has one."""
+    from benchmarks.postgres import BINARIES, MISSING, Cluster
+
+    if BINARIES is None:
+        if os.environ.get("CI"):
+            pytest.fail(MISSING)
+        pytest.skip(MISSING)
+    cluster = Cluster()
+    yield cluster
+    cluster.remove()

@@ -4,7 +4,19 @@ import pytest
 
 from paceline import Bandit, JournalFailed
 
-SETTINGS = {"arms": ["a", "b", "c"], "budget": 0.3, "max_cost": {"a": 0.2, "b": 1.0, "c": 0.5}, "remember": 20}
+
+def stopped():
+    """A clock that stands still: what happens to bandits is the same, and at the same time."""
+    return 0.0
+
+
+SETTINGS = {
+    "arms": ["a", "b", "c"],
+    "budget": 0.3,
+    "max_cost": {"a": 0.2, "b": 1.0, "c": 0.5},
+    "remember": 20,
+    "clock": stopped,
+}
 
 
 def begin_journal(path, **settings):
@@ -21,6 +33,9 @@ CALLS = {
     "pause": lambda bandit: bandit.pause("a"),
     "resume": lambda bandit: bandit.resume("a"),
     "retire": lambda bandit: bandit.retire("a"),
+    "debit": lambda bandit: bandit.debit(0.1),
+    "observe": lambda bandit: bandit.observe("a", 0.5, 0.1),
+    "set": lambda bandit: bandit.set(budget=0.25),
     "snapshot": Bandit.snapshot,
     "sync": Bandit.sync,
 }

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from paceline.engine import Log
 from paceline.game import calls_with
-from paceline.grafting import Calls, puller_for, simulator_for
+from paceline.grafting import Calls, bound_rare_calls, puller_for, simulator_for
 from paceline.kernels.budget import Books, units_for
 from paceline.kernels.jit import plain
 from paceline.kernels.state import SKIP, Decision, State, Storage, books_in, state_in
@@ -27,6 +26,7 @@ from paceline.worlds.stationary import world_of
 from paceline.worlds.world import World
 
 SEED, STREAM = 20240229, 3
+LAST_CALL = ("arm", "reason", "tag", "told")
 
 THREE_ARMS = Problem.beta([0.45, 0.7, 0.8], [0.3, 0.75, 0.8], budget=0.5)
 EIGHT_ARMS = Problem.beta(
@@ -80,7 +80,7 @@ class Game:
 
     def ask(self) -> Decision:
         """One decision."""
-        return self.calls.ask(self.params, self.storage)
+        return Decision(*self.calls.ask(self.params, self.storage))
 
     def tell(self, decision: Decision, reward: float, costs: tuple[float, ...]) -> None:
         """The outcome of a pull, at any later time: its largest costs are released, its true ones charged."""
@@ -142,16 +142,13 @@ def ask_and_tell(game: Game, rounds: int) -> Rounds:
     return Rounds(*columns_of([one_round(game) for _ in range(rounds)], (int, int, int, float, float)))
 
 
-def log_of(game: Game, rounds: Rounds) -> Log:
-    """The same for `engine.replay`: a row for each decision, and one for each outcome."""
-    rows = []
-    nothing, none = (0.0,) * game.setting.resources, (0,) * game.setting.resources
-    for arm, reason, tag, reward, costs in zip(*rounds, strict=True):
-        rows.append((0, arm, reason, tag, 0.0, nothing, none, none))
+def follow(kind: type[Policy], game: Game, rounds: Rounds) -> None:
+    """Take in rounds that were played earlier, as a journal tells them, with the functions of this kind of policy."""
+    begin, params, storage = bound_rare_calls(kind).follow, game.params, game.storage
+    for arm, reason, tag, reward, costs in zip(*(column.tolist() for column in rounds), strict=True):
+        begin(params, storage, arm, reason, tag)
         if is_pull(game.state, arm):
-            units = game.storage.limits[arm], [plain(units_for)(float(cost)) for cost in costs]
-            rows.append((1, arm, reason, tag, reward, costs, *units))
-    return Log(*columns_of(rows, (int, int, int, int, float, float, int, int)))
+            game.tell(Decision(arm, reason, tag), reward, tuple(costs))
 
 
 def simulate(game: Game, until: int) -> None:
@@ -159,15 +156,21 @@ def simulate(game: Game, until: int) -> None:
     simulator_for(type(game.policy), type(game.world))(game.params, game.storage, game.world.data, until)
 
 
-KEPT_NUMBERS = 4  # rows of storage.numbers before those of the scratch
+SCRATCH_NUMBERS = [4, 5]  # rows of storage.numbers that are scratch
 
 
 def contents(storage: Storage) -> list[bytes]:
-    """All bits of books and state but the scratch, which carries nothing from round to round."""
+    """All bits of books and state but the scratch, which carries nothing from round to round.
+
+    Nor is the last call of a live bandit compared, which the books keep for interrupts: a simulation has none.
+    """
     arrays = storage._asdict()
+    arrays["tally"] = storage.tally.copy()
+    for name in LAST_CALL:
+        arrays["tally"][name] = 0
     for scratch in ("resources", "scratch", "members", "program"):
         del arrays[scratch]
-    arrays["numbers"] = arrays["numbers"][:KEPT_NUMBERS]
+    arrays["numbers"] = np.delete(arrays["numbers"], SCRATCH_NUMBERS, axis=0)
     memory = arrays.pop("memory")
     return [np.ascontiguousarray(array).tobytes() for array in (*arrays.values(), *memory)]
 

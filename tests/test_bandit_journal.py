@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import shutil
+import socket
 import sys
 from itertools import islice
 from zlib import crc32
@@ -13,9 +14,11 @@ import elsewhere
 import numpy as np
 import pytest
 from bookkeeper import FOR_SEVERAL, POLICIES, SEVERAL, abandon, live, state_of, steps
-from journals import CALLS, SETTINGS, assert_refuses_everything, begin_journal
+from interrupt import Interrupter
+from journals import CALLS, SETTINGS, assert_refuses_everything, begin_journal, stopped
 from lanes import in_lanes
 
+import paceline
 from paceline import Bandit, InvalidValue, JournalFailed, JournalInUse, OnePhase, PacelineError, UnreadableFile
 from paceline.live import snapshot as snapshots
 
@@ -73,7 +76,7 @@ def test_a_reopened_bandit_is_the_same_and_decides_alike(tmp_path, settings, sna
     for seed in range(3):
         assert live(bandit, 100, seed) == live(plain, 100, seed)
         abandon(bandit)
-        bandit = Bandit.open(tmp_path / "journal", snapshot_every=snapshot_every)
+        bandit = Bandit.open(tmp_path / "journal", snapshot_every=snapshot_every, clock=stopped)
         assert bandit.recovered is None
         assert json.dumps(state_of(bandit)) == json.dumps(state_of(plain))
     bandit.close()
@@ -171,13 +174,17 @@ except JournalInUse as error:
 """
 
 
-def test_a_journal_in_use_is_refused_elsewhere(tmp_path):
+def test_a_journal_in_use_is_refused_elsewhere_and_names_who_has_it(tmp_path):
     path = tmp_path / "journal"
     with begin_journal(path) as bandit:
         before = path.read_bytes()
-        message = f"journal {path} must not be open elsewhere, but another Bandit has it"
+        owner = f"process {os.getpid()} on {socket.gethostname()}"
+        message = f"journal {path} must not be open elsewhere, but {owner} has it"
         assert elsewhere.run(OPEN_AND_SAY, path) == [message] * 2
-        with pytest.raises(JournalInUse, match="another Bandit has it"):
+        with pytest.raises(JournalInUse, match=rf"but {owner} has it\Z"):
+            Bandit.open(path)
+        (tmp_path / "journal.owner").unlink()
+        with pytest.raises(JournalInUse, match=r"but another Bandit has it\Z"):
             Bandit.open(path)
         assert path.read_bytes() == before
         bandit.ask()
@@ -271,29 +278,6 @@ def test_no_room_for_the_first_line(tmp_path, monkeypatch):
     begin_journal(tmp_path / "journal").close()
 
 
-class Interrupter:
-    """Ctrl-C at the n-th line that runs in the live object."""
-
-    def __init__(self, line):
-        self.left = line
-
-    def __call__(self, frame, event, _):
-        if "/paceline/live/" not in frame.f_code.co_filename:
-            return None
-        if event == "line":
-            self.left -= 1
-            if self.left == 0:
-                raise KeyboardInterrupt
-        return self
-
-    def __enter__(self):
-        self.before = sys.gettrace()
-        sys.settrace(self)
-
-    def __exit__(self, *_):
-        sys.settrace(self.before)
-
-
 INTERRUPTED = {name: CALLS[name] for name in ("ask", "tell", "cancel", "expire", "credit", "add", "pause")}
 
 
@@ -361,11 +345,14 @@ def test_a_torn_last_line_is_dropped_and_reported(journal, caplog, back):
     lines = whole.count(b"\n")
     left = whole[:-1].rindex(b"\n") + 1
     torn = len(whole) - back - left
-    report = f"journal {journal}: {torn} bytes after line {lines - 1} were torn by a crash, never acknowledged"
+    report = f"journal {journal}: {torn} bytes after line {lines - 1} are not a whole line; the event was cut off"
     with caplog.at_level(logging.WARNING, "paceline"), Bandit.open(journal) as bandit:
         assert bandit.recovered.startswith(report)
         assert [record.getMessage() for record in caplog.records] == [bandit.recovered]
-        assert journal.read_bytes() == whole[:left]
+        found = journal.read_bytes()
+        assert found.startswith(whole[:left])
+        assert found[left + 9 :].startswith(b'["opened",')  # the journal, too, says that something was amiss
+        assert found.count(b"\n") == lines
         bandit.credit(1.0)
     assert opened_state(journal) == (state_of(bandit), None)
 
@@ -424,6 +411,8 @@ def test_damage_in_the_middle_is_refused_with_its_line(journal, damage, at):
     before = journal.read_bytes()
     number = at + 2 if damage is doubled else at + 1
     message = f"is damaged in line {number}; the {number - 1} lines before it are whole"
+    if number == 1:  # it may also be a file of somebody else's
+        message = "must be a journal of a Bandit; its first line is not that of one"
     for _ in range(2):
         with pytest.raises(UnreadableFile, match=message):
             Bandit.open(journal)
@@ -444,9 +433,11 @@ def chained(*texts):
 def test_the_lines_are_as_documented(journal):
     texts = [line[9:-1].decode() for line in summarise_runs(journal)]
     assert journal.read_bytes() == chained(*texts)
-    title, version, settings = json.loads(texts[0])
+    title, version, settings, about = json.loads(texts[0])
     assert max(map(len, texts[1:])) < 60
-    assert (title, version, settings["arms"]) == ("paceline journal", 2, SETTINGS["arms"])
+    assert (title, version, settings["arms"]) == ("paceline journal", 3, SETTINGS["arms"])
+    place = {"arms": SETTINGS["arms"], "segment": 1, "rounds": 0, "lines": 0, "crc": 0}
+    assert about == {**place, "version": paceline.__version__, "digest": about["digest"], "time": 0}
 
 
 NO_JOURNALS = {
@@ -483,11 +474,11 @@ def test_a_journal_is_not_begun_twice(journal):
     assert journal.read_bytes() == before
 
 
-@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("version", [0, 4, '"3"', "null", "[3]"])
 def test_another_format_is_refused(journal, version):
     first, *rest = (line[9:-1].decode() for line in summarise_runs(journal))
-    journal.write_bytes(chained(first.replace('"paceline journal", 2', f'"paceline journal", {version}'), *rest))
-    with pytest.raises(UnreadableFile, match=f"has format {version}; this version reads 2$"):
+    journal.write_bytes(chained(first.replace('"paceline journal", 3', f'"paceline journal", {version}'), *rest))
+    with pytest.raises(UnreadableFile, match=r"has format .*; this version reads 1 to 3\Z"):
         Bandit.open(journal)
 
 
@@ -586,7 +577,7 @@ BAD_SNAPSHOTS = {
     "foreign": lambda snapshot: snapshot.write_bytes(b'{"a": 1}'),
     "cut short": lambda snapshot: snapshot.write_bytes(snapshot.read_bytes()[:-100]),
     "one digit changed": lambda snapshot: snapshot.write_bytes(
-        snapshot.read_bytes().replace(b'"rounds": ', b'"rounds": 1')
+        snapshot.read_bytes().replace(b'"rounds":', b'"rounds":1')
     ),
     "another format": another_format,
     "a saved bandit": a_saved_bandit,
@@ -607,11 +598,16 @@ def test_snapshots_come_by_themselves_and_replace_each_other(tmp_path):
     with begin_journal(tmp_path / "journal", snapshot_every=10) as bandit:
         seen = set()
         for _ in islice(steps(bandit), 100):
+            bandit._keeper.finish()
             if bandit._journal.end.lines > 10:
-                seen.add(snapshots.read_file(tmp_path / "journal.snapshot")["journal"][2])
+                seen.add(snapshots.read_file(tmp_path / "journal.snapshot")["journal"][3])
                 assert bandit._journal.end.lines - max(seen) < 10
     assert len(seen) > 5
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["journal", "journal.snapshot"]
+    *before, last = sorted(seen)
+    assert snapshots.read_file(tmp_path / "journal.snapshot")["journal"][3] == last
+    assert snapshots.read_file(tmp_path / "journal.snapshot.old")["journal"][3] == before[-1]
+    names = {"journal", "journal.owner", "journal.snapshot", "journal.snapshot.old"}
+    assert {path.name for path in tmp_path.iterdir()} == names
 
 
 def test_short_lives_make_snapshots_too(tmp_path):
@@ -621,13 +617,17 @@ def test_short_lives_make_snapshots_too(tmp_path):
             live(bandit, 10, seed)
     with Bandit.open(tmp_path / "journal") as bandit:
         lines = bandit._journal.end.lines
-    assert lines - snapshots.read_file(tmp_path / "journal.snapshot")["journal"][2] <= 60
+    assert lines - snapshots.read_file(tmp_path / "journal.snapshot")["journal"][3] <= 60
 
 
 def test_a_snapshot_that_cannot_be_written_stops_nothing(tmp_path):
     with begin_journal(tmp_path / "journal", snapshot_every=5) as bandit:
-        (tmp_path / "journal.snapshot").mkdir()
+        for name in ("journal.snapshot", "journal.snapshot.old"):
+            (tmp_path / name / "full").mkdir(parents=True)
         live(bandit, 60)
         assert state_of(bandit) == state_after(60)
-    (tmp_path / "journal.snapshot").rmdir()
+        with pytest.raises(PacelineError, match=r"\Asnapshot of .*journal must be written, but: Is a directory\Z"):
+            bandit.snapshot()
+    for name in ("journal.snapshot", "journal.snapshot.old"):
+        shutil.rmtree(tmp_path / name)
     assert opened_state(tmp_path / "journal") == (state_after(60), None)

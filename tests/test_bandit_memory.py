@@ -7,6 +7,7 @@ import pytest
 
 from paceline import InvalidPolicy, Uniform
 from paceline.live.memory import find_arm_axes, put_arms, take_arms
+from paceline.live.runs import runs_of
 
 
 class Memory(NamedTuple):
@@ -32,6 +33,25 @@ class Remembers(Uniform):
 AXES = find_arm_axes(Remembers(), 2)
 
 
+def runs(arms):
+    return runs_of(np.array(arms, np.intp))
+
+
+def taken(whole, arms):
+    """A memory for these arms alone."""
+    part = Remembers().new_memory(len(arms), 2)
+    take_arms(part, AXES, runs(arms), whole)
+    return part
+
+
+@pytest.mark.parametrize("some", [np.arange(0, 1000, 3), np.arange(5, 900), np.r_[0:50, 60:1000]], ids=len)
+def test_many_arms_in_runs_or_one_by_one(some):
+    whole = Remembers().new_memory(1000, 1)
+    part = Remembers().new_memory(some.size, 1)
+    take_arms(part, find_arm_axes(Remembers(), 1), runs_of(some), whole)
+    assert part.each.tolist() == whole.each[some].tolist()
+
+
 def test_axes_of_arms_are_those_that_grow():
     assert AXES == ((0,), (1, 1, None), (None, 0), (0,), (None, None), ())
 
@@ -39,7 +59,7 @@ def test_axes_of_arms_are_those_that_grow():
 @pytest.mark.parametrize("arms", [[], [0], [2, 4], [4, 2], [0, 1, 2, 3, 4]])
 def test_some_arms_are_taken_with_the_null_arm(arms):
     whole = Remembers().new_memory(5, 2)
-    part = take_arms(whole, AXES, arms)
+    part = taken(whole, arms)
     with_null = [*arms, 5]
     assert part.each.tolist() == [whole.each[arm] for arm in arms]
     assert part.pairs.tolist() == [[whole.pairs[i, j].tolist() for j in with_null] for i in with_null]
@@ -57,9 +77,9 @@ def test_what_was_taken_is_put_back(arms):
     whole, other = (Remembers().new_memory(5, 2) for _ in range(2))
     for array in other:
         array[...] = 0
-    part = take_arms(whole, AXES, arms)
-    put_arms(other, AXES, arms, part)
-    again = take_arms(other, AXES, arms)
+    part = taken(whole, arms)
+    put_arms(other, AXES, runs(arms), part)
+    again = taken(other, arms)
     for array, like in zip(again, part, strict=True):
         assert array.tolist() == like.tolist()
     outside = [arm for arm in range(5) if arm not in arms]
@@ -69,7 +89,7 @@ def test_what_was_taken_is_put_back(arms):
 
 def test_fewer_arms_find_their_place_among_more():
     whole, before = Remembers().new_memory(4, 2), Remembers().new_memory(3, 2)
-    put_arms(whole, AXES, range(3), before)
+    put_arms(whole, AXES, runs(range(3)), before)
     assert whole.each.tolist() == [0, 1, 2, 3]
     assert whole.pairs[np.ix_([0, 1, 2, 4], [0, 1, 2, 4])].tolist() == before.pairs.tolist()
 

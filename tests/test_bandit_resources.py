@@ -333,8 +333,8 @@ def test_income_is_counted_with_what_may_come_back():
     plain, refilled = Bandit(["a"], 1.0, "uniform"), Bandit(["a"], 1.0, "uniform", max_refill=1.0)
     for bandit in (plain, refilled):
         bandit.credit(2.0**29)
-    most = refilled._ledger.most_rounds
-    assert most <= plain._ledger.most_rounds
+    most = refilled._ledger.next_roll
+    assert most <= plain._ledger.next_roll
     assert (most + 1) * 2**33 + 2**61 < 2**63
 
 
@@ -432,3 +432,25 @@ def test_a_refill_above_the_largest_is_refused():
         bandit.tell(number, 0.5, {"money": 0.5, "energy": -0.75})
     with refused(bandit, InvalidValue, f"cost of 'money' of decision {number} (a) must be at least 0 (max_refill="):
         bandit.tell(number, 0.5, {"money": -0.5, "energy": -0.25})
+
+
+@pytest.mark.parametrize("cap", [None, 4.0])
+def test_an_overrun_is_repaid_by_a_refill_a_credit_and_the_budget(cap):
+    """What is below nothing is no room under a cap: nothing is lost on the way back."""
+    bandit = Bandit(["a"], 1.0, "uniform", max_refill=1.0, cap=cap)
+    first = bandit.ask().id
+    bandit.tell(first, 0.5, 5.0, overrun=True)
+    assert (bandit.headroom, bandit.status().overrun, bandit.status().overdrawn) == (-4.0, 4.0, 4.0)
+    bandit.credit(3.0)
+    assert bandit.headroom == -1.0
+    assert bandit.ask().arm is None
+    assert bandit.headroom == 0.0
+    second = bandit.ask()
+    assert second.arm == "a"
+    bandit.tell(second.id, 0.5, 6.0, overrun=True)
+    assert bandit.headroom == -5.0
+    bandit.credit(5.0)
+    third = bandit.ask().id
+    bandit.tell(third, 0.5, -1.0)
+    assert (bandit.headroom, bandit.credited, bandit.spent) == (2.0, 12.0, 10.0)
+    assert bandit.status().lost == 0.0

@@ -1,6 +1,8 @@
 """One bandit, many threads: nothing is overdrawn at any moment, and nothing is lost."""
 
+import os
 import sys
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
@@ -129,3 +131,29 @@ def test_of_many_who_tell_different_things_one_is_heard(bandit):
     assert refused > 10
     assert bandit.spent == heard  # eighths are exact
     assert sum(known.pulls for known in bandit.estimates().values()) == refused
+
+
+def test_old_news_too_waits_for_the_disk(tmp_path, monkeypatch):
+    """Who asks or tells what another thread has just asked or told must not hear of it before it would survive."""
+    bandit = Bandit(["a"], 1.0, "uniform", journal=tmp_path / "journal", fsync=True)
+    synced, syncs = Event(), os.fdatasync
+
+    def slow_sync(file):
+        synced.wait()
+        syncs(file)
+
+    for call in (lambda: bandit.ask(key="k"), lambda: bandit.tell(1, 0.5, 0.5)):
+        synced.clear()
+        with monkeypatch.context() as patch, ThreadPoolExecutor(2) as pool:
+            patch.setattr(os, "fdatasync", slow_sync)
+            lines = bandit._journal.lines
+            first = pool.submit(call)
+            while bandit._journal.lines == lines:
+                time.sleep(0.001)
+            second = pool.submit(call)
+            time.sleep(0.05)
+            waited = not second.done()
+            synced.set()
+            assert waited
+            assert first.result() == second.result()
+    bandit.close()

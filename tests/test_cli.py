@@ -44,6 +44,7 @@ def test_version():
         ("reproduce", ["--figure", "--rounds", "--trials", "--seed", "--formats", "--out"]),
         ("solve", ["FILE", "--rewards", "--costs", "--budget", "--json"]),
         ("policies", ["NAME"]),
+        ("log", ["JOURNAL", "--tail", "--since", "--until", "--json", "--verify", "--repair", "--csv", "--parquet"]),
     ],
 )
 def test_help_of_a_command_lists_its_options(command, options):

@@ -175,6 +175,13 @@ def test_horizons_beyond_the_rounds_are_refused(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+def test_kind_that_is_for_none_of_the_horizons_is_refused(tmp_path):
+    done = call("beta", "start", "--horizons", "5000,9000", "--out", str(tmp_path / "none"))
+    message = "the first horizon of kind 'start' must be at most 500 rounds, got 5000"
+    assert done.stderr == f"paceline: error: {message}\n"
+    assert not (tmp_path / "none").exists()
+
+
 @pytest.mark.parametrize("given", ["50", 50, None, ["x"], [1], [2.5]])
 def test_horizons_in_python_are_whole_numbers(given):
     with pytest.raises(pl.PacelineError, match="horizon"):

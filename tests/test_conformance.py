@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from lanes import marks_of
 
 from paceline.errors import InvalidValue, UnknownParameter
-from paceline.game import replayer_for
 from paceline.kernels.budget import UNITS, open_round
 from paceline.kernels.jit import plain_throughout
 from paceline.kernels.state import GUARD, SKIP, Decision, books_in, state_in
@@ -115,7 +114,7 @@ def test_nothing_is_carried_from_round_to_round_in_the_scratch(name, problem):
         play.simulate(swept, until)
         for field in ("scratch", "members", "program"):
             getattr(swept.storage, field)[...] = getattr(fresh, field)
-        swept.storage.numbers[play.KEPT_NUMBERS :] = 0.0
+        swept.storage.numbers[play.SCRATCH_NUMBERS] = 0.0
     assert play.contents(swept.storage) == play.contents(kept.storage)
 
 
@@ -125,7 +124,7 @@ def unable_to_choose(params, state):
 
 
 @every_policy_and_problem
-def test_replay_takes_in_a_log_without_choosing(name, problem):
+def test_a_journal_is_followed_without_choosing(name, problem):
     live = play.begin(make_policy(name), problem)
     log = play.ask_and_tell(live, ROUNDS)
     policy = POLICIES[name]
@@ -134,14 +133,14 @@ def test_replay_takes_in_a_log_without_choosing(name, problem):
     replayed_by = (policy, mute) if len(problem.resources) == 1 else (policy,)
     for kind in replayed_by:
         restarted = play.begin(make_policy(name), problem)
-        replayer_for(kind)(restarted.params, restarted.storage, play.log_of(live, log))
+        play.follow(kind, restarted, log)
         assert play.contents(restarted.storage) == play.contents(live.storage)
 
 
 def onwards_after_a_replay(live, restarted):
     """Live rounds, a replay of them, and more of them on both sides."""
     log = play.ask_and_tell(live, ROUNDS)
-    replayer_for(type(live.policy))(restarted.params, restarted.storage, play.log_of(live, log))
+    play.follow(type(live.policy), restarted, log)
     again = play.ask_and_tell(restarted, ROUNDS)
     onwards = play.ask_and_tell(live, ROUNDS)
     assert [column.tobytes() for column in again] == [column.tobytes() for column in onwards]
@@ -215,6 +214,10 @@ def test_decisions_are_in_range_and_counted(name, problem):
         assert arms.reward_squares[arm] == pytest.approx((log.reward[log.arm == arm] ** 2).sum())
         assert arms.cost_sum[arm] == pytest.approx(log.costs[log.arm == arm].sum(axis=0))
         assert arms.cost_squares[arm] == pytest.approx((log.costs[log.arm == arm] ** 2).sum(axis=0))
+    # All came at once, so all that is known are the pulls of which all is known, to the bit.
+    assert (arms.reward_known == [arms.pulls, arms.reward_sum, arms.reward_squares]).all()
+    counts = np.repeat(arms.pulls[:, None], len(problem.resources), axis=1)
+    assert (arms.cost_known == [counts, arms.cost_sum, arms.cost_squares]).all()
     assert tally.earned == pytest.approx(log.reward.sum())
     assert books.spent / UNITS == pytest.approx(log.costs.sum(axis=0))
     headrooms = naive.levels(problem, log.costs)

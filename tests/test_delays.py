@@ -213,7 +213,7 @@ def test_outlook_is_the_expected_headroom_less_its_peak():
 
     books.reserved[0] = 3 << 32
     books.unpaid[0, 0], books.unpaid[1, 0] = 2.0, 1.0  # of arm 1 nothing is known: it may cost all of it
-    state.arms.pulls[0], state.arms.cost_mean[0, 0], state.arms.cost_squares[0, 0] = 10, 0.2, 10 * (0.04 + 0.01)
+    state.arms.cost_mean[0, 0], state.arms.cost_known[:, 0, 0] = 0.2, (10, 2.0, 10 * (0.04 + 0.01))
     look(books, state)
     back, doubt = 2 * 0.8, math.sqrt(2 * 2 * 0.01 * math.log(101))
     assert (books.peak[0], books.depth[0]) == (pytest.approx(back), 3.0)
@@ -231,7 +231,7 @@ def test_outlook_keeps_back_no_more_than_a_quarter_of_a_cap():
     storage = make_policy("uniform").new_storage(Setting(1, (0.5,), caps=(8.0,)), 0, 0)
     books, state = books_in(storage), state_in(storage)
     books.reserved[0], books.unpaid[0, 0], state.headroom[0], state.clock.t = 5 << 32, 5.0, 3.0, 10
-    state.arms.pulls[0], state.arms.cost_mean[0, 0] = 4, 0.1  # E = 4.5 is its own peak
+    state.arms.cost_mean[0, 0], state.arms.cost_known[:, 0, 0] = 0.1, (4, 0.4, 0.04)  # E = 4.5 is its own peak
     plain_throughout(look_ahead)(books, state)
     assert state.outlook[0] == pytest.approx(3.0 + 4.5 - 8.0 / 4)
 
@@ -286,8 +286,9 @@ def test_experiment_with_delays_is_the_simulation_with_them(tmp_path):
     assert written == [None, 7, {"cost": {"geometric": 9.0}, "reward": 0}]
     study = pl.run_experiment(experiment, tmp_path)
     for delay, results in zip(table["problem"][0]["grid"]["delay"], study.values(), strict=True):
-        run = pl.simulate(THREE, "index", rounds=500, trials=3, seed=5, checkpoints=2, delay=delay)["index"]
-        assert (results["index"].totals.spent == run.totals.spent).all()
+        alone = pl.simulate(THREE, "index", rounds=500, trials=3, seed=5, checkpoints=2, delay=delay)
+        assert (results["index"].totals.spent == alone["index"].totals.spent).all()
+        assert results.late == alone.late
 
 
 def test_wrong_delay_in_an_experiment_is_named_with_its_place():
@@ -301,6 +302,16 @@ def test_arena_with_delays_says_so():
     assert arena.size == "2 problems, 2 trials of 300 rounds, seed 0, costs 5 rounds late"
     alone = pl.compare("beta", ["index", "uniform"], problems=2, rounds=300, trials=2)
     assert (arena.results[0]["index"].totals.spent != alone.results[0]["index"].totals.spent).any()
+
+
+def test_results_say_how_late_the_news_was_also_from_a_file(tmp_path):
+    results = pl.simulate(THREE, "uniform", rounds=100, trials=2, delay={"cost": 5})
+    results.save(tmp_path / "late.npz")
+    for late in (results, pl.Results.load(tmp_path / "late.npz")):
+        assert repr(late) == "<Results: uniform; 2 trials of 100 rounds, 3 arms, seed 0, costs 5 rounds late>"
+        assert late.table().notes == ("News: costs 5 rounds late.",)
+    at_once = pl.simulate(THREE, "uniform", rounds=100, trials=2, delay=0)
+    assert (at_once.late, at_once.table().notes) == ("", ())
 
 
 def test_delay_on_the_command_line_is_a_value_of_toml():

@@ -17,7 +17,7 @@ from paceline.policies.suak import SUAK
 from paceline.problems.distributions import KINDS, Bernoulli, Beta, Constant, Empirical
 from paceline.problems.problem import Problem
 
-NOT_NUMBERS = [True, np.True_, "0.5", None, [0.5], 1j, Decimal("0.5")]
+NOT_NUMBERS = [True, np.True_, "0.5", None, [0.5], 1j, Decimal("sNaN")]
 OUTSIDE = [-0.1, 1.4, math.nan, math.inf, -math.inf, np.float64("nan"), Fraction(3, 2), 10**300]
 
 

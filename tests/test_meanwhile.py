@@ -131,6 +131,7 @@ def cold(monkeypatch):
     monkeypatch.setattr(meanwhile, "calls_on_disk", lambda policy, resources: False)
     monkeypatch.setattr(meanwhile, "compile_elsewhere", compile_elsewhere)
     monkeypatch.setattr(meanwhile, "_helpers", {})
+    monkeypatch.setattr(meanwhile, "_ready", {})
     yield ready, jobs
     ready.set()
 

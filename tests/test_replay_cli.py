@@ -84,6 +84,24 @@ def test_shares_that_do_not_fit_are_noted(logs, tmp_path):
     assert "\nnote: arm 'a' is shown in 7" in done.stdout
 
 
+def test_a_column_called_propensity_is_heeded_unless_told_otherwise(logs, tmp_path):
+    rows = read(logs / "log.csv")
+    with (tmp_path / "named.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, ["which", "won", "paid", "propensity"], extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows({**row, "propensity": row["p"]} for row in rows)
+        writer.writerow({"propensity": 0.5})  # sat out
+    options = (*COLUMNS, "--budget", 1, "--repeats", 2, "--out", tmp_path / "out")
+    heeded, ignored = (call(tmp_path / "named.csv", *options, *more) for more in ((), ("--no-propensity",)))
+    assert heeded.returncode == ignored.returncode == 0
+    left_out = "\nnote: 1 of 401 rows are left out: 1 with no arm\n"
+    assert left_out in heeded.stdout
+    assert left_out in ignored.stdout
+    assert "is shown in" not in heeded.stdout
+    assert "\nnote: arm 'a' is shown in 7" in ignored.stdout
+    assert heeded.stdout.startswith("400 rows, ")
+
+
 def test_replays_a_full_log(logs, tmp_path):
     done = call(logs / "full.csv", *FULL, "--max-cost", "a=1,b=1", "--budget", 0.3, "--repeats", 5, "--out", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -182,7 +200,7 @@ def test_help_lists_the_options():
             ["bad.csv", "--budget", "money=1", "--cost", "money=reward", "--cost", "calls=cost"],
             "budget must have an entry for every resource, got none for 'calls'",
         ),
-        (["bad.csv", "--budget", "money=1"], "cost must be given by resource, such as {'money': ...}, got 'cost'"),
+        (["bad.csv", "--budget", "money=1"], "bad.csv: a log must have a column 'cost_money', got arm, reward, cost"),
         (["bad.csv", "--budget", "money=1", "--cost", "money=usd"], "bad.csv: a log must have a column 'usd', got arm"),
         (
             ["bad.csv", "--budget", "money=1", "--cost", "usd"],

@@ -315,7 +315,8 @@ def test_a_budget_that_never_binds_is_noted():
     assert found.notes == ("budget of 'calls', 40, is above its largest max_cost, 1: it never binds",)
     first, second = (dict(one.record(), budget_calls=0) for one in found.values())
     assert first == second  # it is played as if it were just the largest cost
-    shares = pl.replay(in_two_units(3000, share=(0.4, 0.3, 0.3)), budget=budgets[1], **arguments).notes
+    uneven = in_two_units(3000, share=(0.4, 0.3, 0.3))
+    shares = pl.replay(uneven, budget=budgets[1], propensity=False, **arguments).notes
     assert shares[0].startswith("arm '0' is shown in ")
 
 
@@ -416,7 +417,7 @@ REFUSED = [
         {**FULL, "max_cost": {"money": {"a": 0.2, "b": 1}, "calls": 1}},
         "cost of 'money' for 'a' in column 'ca' must be in [0, 0.2]; row 3 has 0.3",
     ),
-    (7, {}, "log must be a DataFrame, a mapping of columns or the path of a CSV file, got 7"),
+    (7, {}, "log must be a DataFrame, a mapping of columns or the path of a CSV or Parquet file, got 7"),
 ]
 
 

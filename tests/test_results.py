@@ -259,6 +259,13 @@ def test_missing_run_is_refused(saved):
     assert_refused(with_head(saved, head))
 
 
+def test_file_from_before_results_said_how_late_news_was_is_read(results, saved):
+    head = head_of(saved)
+    del head["late"]
+    loaded = pl.Results.load(with_head(saved, head))
+    assert (list(loaded), loaded.late) == (list(results), "")
+
+
 def test_newer_format_is_refused_as_such(saved):
     head = head_of(saved)
     head["format"] = FORMAT + 1

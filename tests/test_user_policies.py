@@ -181,8 +181,8 @@ def test_bandit_that_was_closed_goes_on_like_one_that_was_not(story, closing, pr
             assert bandit.recovered is None
             assert own_of(bandit) == own_of(steady)
     assert own_of(bandit) == own_of(steady)
+    bandit.close()  # which waits until the last snapshot is written
     assert ("snapshot" in closing) == (tmp_path / "journal.snapshot").exists() or "all the time" in closing
-    bandit.close()
 
 
 class Unsaveable(Restless):
@@ -206,7 +206,7 @@ def test_policy_that_cannot_be_saved_goes_on_without_snapshots(tmp_path, caplog)
     bandit.close()
     (said,) = caplog.messages
     assert said.startswith(f"snapshot of {tmp_path / 'journal'} could not be written: {rule}: ")
-    assert {path.name for path in tmp_path.iterdir()} == {"journal"}
+    assert {path.name for path in tmp_path.iterdir()} == {"journal", "journal.owner"}
     with pl.Bandit.open(tmp_path / "journal", policy=Unsaveable()) as reopened:
         for _ in range(20):
             assert story.round(reopened) == twin.round(steady)
@@ -306,11 +306,7 @@ def test_python_and_compiled_text_of_a_rule_decide_alike(in_python, compiled, pr
     policies = {"python": in_python, "compiled": compiled}
     runs = pl.simulate(problem, policies, rounds=3000, trials=3, seed=2, checkpoints=range(1, 3001))
     other = bits(runs["compiled"])
-    differ = {field for field, found in bits(runs["python"]).items() if found != other[field]}
-    assert differ <= {
-        "skips"
-    }  # one in plain Python is not asked whether it wants the null arm when nothing can be paid
-    assert (runs["python"].skips >= runs["compiled"].skips).all()
+    assert not {field for field, found in bits(runs["python"]).items() if found != other[field]}
     assert runs["python"].pulls.sum() > 3000
     assert runs["python"].skips[:, -1].min() > 0  # the guard had a say
 

@@ -67,6 +67,11 @@ def write_everywhere(state: Any, value: float) -> None:
         arms.reward_squares[arm] = value
         arms.reward_mean[arm] = value
         arms.width[arm] = value
+        for row in range(3):
+            known = 54321.0 if row == 0 else value  # the engine divides by the number, for the policy
+            arms.reward_known[row, arm] = known
+            for d in range(len(state.resources)):
+                arms.cost_known[row, arm, d] = known
         state.scratch.rewards[arm] = value
         for d in range(len(state.resources)):
             state.largest[arm, d] = value

@@ -1,0 +1,349 @@
+"""`pl.connect`: the calls of Bandit over HTTP, also when the service is slow, broken or gone."""
+
+import json
+import logging
+import os
+import socket
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from service import ADS, serving
+
+import paceline as pl
+
+NOWHERE = "http://127.0.0.1:9"  # the port of discard, where nobody listens
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("served")) as process:
+        yield process
+
+
+@pytest.fixture
+def bandit(served, request):
+    name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)[:60].strip("-")
+    with pl.connect(served.address, name, deadline=10.0) as bandit:
+        bandit._call("PUT", "", ADS)
+        yield bandit
+
+
+def pulled(bandit):
+    while (decision := bandit.ask()).arm is None:
+        pass
+    return decision
+
+
+@contextmanager
+def fake(answer):
+    """A server whose answers a test makes up: a function of (path, body) that gives (seconds, status, value)."""
+    seen = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            seen.append((self.path, body, dict(self.headers)))
+            seconds, status, value = answer(self.path, body)
+            time.sleep(seconds)
+            content = json.dumps(value).encode()
+            try:
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+            except OSError:
+                pass  # nobody waits any more
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", seen
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+DECISION = dict.fromkeys(pl.Decision._fields) | {"id": "web-1", "arm": "video", "situation": "base", "reason": "base"}
+TAKEN = {"items": [{"id": 1, "result": "taken"}]}
+
+
+# With a real service.
+
+
+@pytest.mark.slow
+def test_a_round_over_http(bandit):
+    decision = pulled(bandit)
+    assert decision.arm in ADS["arms"]
+    assert isinstance(decision, pl.Decision)
+    bandit.tell(decision.id, reward=0.5, cost=0.1)
+    assert bandit.flush(10)
+    deadline = time.monotonic() + 10
+    while bandit.spent == 0.0 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert bandit.spent == pytest.approx(0.1)
+    assert bandit.refused == 0
+    assert bandit.rounds >= 1
+    assert bandit.earned == pytest.approx(0.5)
+    assert set(bandit.arms.values()) == {"active"}
+    assert bandit.estimates()[decision.arm].reward.mean == pytest.approx(0.5)
+    assert sum(bandit.mix().values()) == pytest.approx(1.0)
+    assert bandit.credited == pytest.approx(
+        bandit.spent + bandit.reserved + bandit.status()["fleet"]["headroom"], abs=1.0
+    )
+
+
+@pytest.mark.slow
+def test_news_is_sent_in_order_and_what_is_refused_is_logged(bandit, caplog):
+    one, two = pulled(bandit), pulled(bandit)
+    bandit.tell(one.id, cost=0.1)
+    bandit.tell(one.id, reward=1.0)
+    bandit.tell(one.id, reward=0.25)  # a conflict
+    bandit.cancel(two.id)
+    bandit.expire(two.id)  # it is over
+    assert bandit.flush(10)
+    assert bandit.refused == 1
+    assert "must keep its reward 1.0, got 0.25" in caplog.text
+
+
+@pytest.mark.slow
+def test_operators_calls_raise_the_errors_of_bandit(bandit):
+    bandit.pause("video")
+    assert bandit.arms["video"] == "paused"
+    bandit.resume("video")
+    bandit.add("story", max_cost=0.5)
+    bandit.set(budget=0.25)
+    bandit.credit(2.0)
+    assert bandit.arms == dict.fromkeys(("banner", "video", "story"), "active")
+    with pytest.raises(pl.UnknownName):
+        bandit.pause("nobody")
+    with pytest.raises(pl.InvalidValue, match="amount must be a number above 0"):
+        bandit.credit(-1.0)
+    with pytest.raises(pl.InvalidValue, match="arms must have 1 to"):
+        bandit.ask(arms=[])
+
+
+@pytest.mark.slow
+def test_a_key_gives_the_same_decision(bandit):
+    assert bandit.ask(key="request-1") == bandit.ask(key="request-1")
+
+
+@pytest.mark.slow
+def test_many_threads_share_a_connection_each(bandit):
+    bandit.credit(1000.0)
+    ids, lock = [], threading.Lock()
+
+    def work():
+        for _ in range(25):
+            decision = bandit.ask()
+            if decision.arm is not None:
+                bandit.tell(decision.id, reward=0.5, cost=0.1)
+            with lock:
+                ids.append(decision.id)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert bandit.flush(20)
+    assert len(set(ids)) == 200
+    assert bandit.refused == 0
+    assert len(bandit._idle) <= 16
+
+
+@pytest.mark.slow
+def test_a_forked_copy_has_connections_of_its_own(bandit):
+    first = bandit.ask()
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(write, json.dumps(bandit.ask().id).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    theirs = json.loads(os.read(read, 1000))
+    os.close(read)
+    os.close(write)
+    assert len({first.id, theirs, bandit.ask().id}) == 3
+
+
+@pytest.mark.slow
+def test_an_unknown_bandit_is_a_mistake_and_not_an_outage(served):
+    with pl.connect(served.address, "nobody", deadline=10.0) as bandit, pytest.raises(pl.UnknownName):
+        bandit.ask()
+
+
+@pytest.mark.slow
+def test_a_service_that_comes_back_is_found_again(tmp_path):
+    with serving(tmp_path) as process:
+        port = process.address.rpartition(":")[2]
+        bandit = pl.connect(process.address, "ads", deadline=5.0)
+        bandit._call("PUT", "", ADS)
+        decision = pulled(bandit)
+        assert process.stop()[0] == 0
+    assert bandit.ask().reason == "service unreachable"
+    bandit.tell(decision.id, reward=0.5, cost=0.1)
+    assert not bandit.flush(0.3)
+    with serving(tmp_path, "--port", port):
+        assert bandit.flush(20)
+        deadline = time.monotonic() + 20
+        while bandit.ask().reason == "service unreachable":
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    bandit.close(0.1)
+
+
+# Without one.
+
+
+def test_nobody_there_is_sitting_out():
+    with pl.connect(NOWHERE, "ads") as bandit:
+        for _ in range(5):
+            decision = bandit.ask()
+            assert (decision.arm, decision.reason) == (None, "service unreachable")
+        with pytest.raises(pl.UnknownName, match="a decision with an arm"):
+            bandit.tell(decision.id, reward=1.0)
+        with pytest.raises(pl.ServiceUnreachable):
+            bandit.credit(1.0)
+
+
+def test_an_answer_that_comes_too_late_is_cancelled():
+    def answer(path, body):
+        return (0.3, 200, {"decisions": [DECISION]}) if path.endswith("/ask") else (0.0, 200, TAKEN)
+
+    with fake(answer) as (address, seen), pl.connect(address, "ads", deadline=0.05) as bandit:
+        began = time.monotonic()
+        decision = bandit.ask()
+        assert decision.reason == "service unreachable"
+        assert time.monotonic() - began < 0.3
+        deadline = time.monotonic() + 5
+        while len(seen) < 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert [(path.rpartition("/")[2], body) for path, body, _ in seen] == [
+            ("ask", {}),
+            ("cancel", {"items": [{"id": "web-1"}]}),
+        ]
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503])
+def test_a_service_that_cannot_is_sitting_out(status):
+    with (
+        fake(lambda path, body: (0.0, status, {"detail": "not now"})) as (address, _),
+        pl.connect(address, "ads", deadline=5.0) as bandit,
+    ):
+        assert bandit.ask()[1:3] == (None, "service unreachable")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(401, pl.ServiceRefused), (403, pl.ServiceRefused), (422, pl.InvalidValue)]
+)
+def test_a_service_that_refuses_says_so(status, kind):
+    with (
+        fake(lambda path, body: (0.0, status, {"detail": "no, and why"})) as (address, _),
+        pl.connect(address, "ads", deadline=5.0) as bandit,
+        pytest.raises(kind, match="no, and why"),
+    ):
+        bandit.ask()
+
+
+def test_news_is_repeated_until_it_is_taken():
+    failures = iter([503, 503])
+
+    def answer(path, body):
+        return 0.0, next(failures, 200), {"items": [{"id": 1, "result": "taken"} for _ in body["items"]]}
+
+    with fake(answer) as (address, seen), pl.connect(address, "ads") as bandit:
+        bandit.tell("web-1", reward=True, cost={"money": 0.5})
+        assert bandit.flush(10)
+        assert [body for _, body, _ in seen] == [
+            {"items": [{"id": "web-1", "reward": True, "cost": {"money": 0.5}}]}
+        ] * 3
+
+
+def test_one_bad_item_does_not_stop_the_others(caplog):
+    def answer(path, body):
+        if any(item["id"] == "bad-1" for item in body["items"]):
+            return 0.0, 422, {"detail": "what is this"}
+        return 0.0, 200, {"items": [{"id": item["id"], "result": "taken"} for item in body["items"]]}
+
+    with fake(answer) as (address, seen), pl.connect(address, "ads") as bandit:
+        bandit._look()
+        with bandit._news:  # all in one batch
+            bandit._waiting.extend(("/tell", {"id": id}) for id in ("good-1", "bad-1", "good-2"))
+        bandit.tell("good-3", reward=1.0)
+        assert bandit.flush(10)
+        assert bandit.refused == 1
+        taken = [item["id"] for _, body, _ in seen for item in body["items"] if len(body["items"]) == 1]
+        assert taken == ["good-1", "bad-1", "good-2", "good-3"]
+
+
+def test_the_queue_is_bounded_and_says_so():
+    bandit = pl.connect(NOWHERE, "ads", queue=3)
+    for number in range(3):
+        bandit.tell(f"web-{number}", reward=1.0)
+    with pytest.raises(pl.ServiceUnreachable, match="at most 3"):
+        bandit.tell("web-4", reward=1.0)
+    bandit.close(0.0)
+    with pytest.raises(pl.PacelineError, match="closed"):
+        bandit.ask()
+
+
+def test_the_token_travels_in_a_header_and_nowhere_else(caplog):
+    caplog.set_level(logging.DEBUG)
+    with (
+        fake(lambda path, body: (0.0, 200, {"decisions": [DECISION]})) as (address, seen),
+        pl.connect(address, "ads", token="secret-of-the-shop", deadline=5.0) as bandit,
+    ):
+        assert bandit.ask().arm == "video"
+        assert "secret" not in repr(bandit) + caplog.text
+    ((path, body, headers),) = seen
+    assert headers["Authorization"] == "Bearer secret-of-the-shop"
+    assert "secret" not in path + json.dumps(body)
+
+
+@pytest.mark.parametrize(
+    ("url", "options"),
+    [
+        ("ftp://x", {}),
+        ("127.0.0.1:8080", {}),
+        ("http://user:pass@127.0.0.1", {}),
+        ("http://127.0.0.1/?token=x", {}),
+        ("http://127.0.0.1", {"deadline": 0}),
+        ("http://127.0.0.1", {"queue": 0}),
+        ("http://127.0.0.1", {"token": "a\nb"}),
+    ],
+)
+def test_what_cannot_be_is_refused(url, options):
+    with pytest.raises(pl.InvalidValue):
+        pl.connect(url, "ads", **options)
+
+
+def test_values_that_json_cannot_hold_are_refused_at_once():
+    with pl.connect(NOWHERE, "ads") as bandit:
+        for outcome in ({}, {"reward": float("nan")}, {"cost": float("inf")}, {"cost": "free"}):
+            with pytest.raises(pl.InvalidValue):
+                bandit.tell("web-1", **outcome)
+        assert bandit.flush(0)
+
+
+@pytest.mark.parametrize("how", [socket.SHUT_RDWR, socket.SHUT_RD], ids=["here", "there"])
+def test_a_connection_that_was_closed_meanwhile_is_made_again(how):
+    with (
+        fake(lambda path, body: (0.0, 200, {"decisions": [DECISION]})) as (address, seen),
+        pl.connect(address, "ads", deadline=5.0) as bandit,
+    ):
+        bandit.ask()
+        bandit._idle[0].sock.shutdown(how)
+        assert bandit.ask().arm == "video"
+        assert 2 <= len(seen) <= 3

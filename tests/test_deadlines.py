@@ -1,0 +1,88 @@
+"""The queue of deadlines: what is due comes in order, what is told is forgotten, and no call takes long."""
+
+import gc
+import tracemalloc
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paceline import Bandit
+from paceline.live.deadlines import FEW, Deadlines
+
+STEPS = st.lists(st.tuples(st.sampled_from(["push", "push", "tell", "due"]), st.integers(0, 50)), max_size=400)
+
+
+@given(steps=STEPS, many=st.booleans())
+def test_what_is_due_comes_in_order_and_what_is_told_does_not(steps, many):
+    deadlines, waiting = Deadlines(), {}
+    for id, (step, value) in enumerate(steps if not many else [("push", 60 + value) for _, value in steps] + steps):
+        if step == "push":
+            waiting[id] = value
+            deadlines.push(value, id, waiting)
+        elif step == "tell" and waiting:
+            del waiting[list(waiting)[value % len(waiting)]]
+            deadlines.drop()
+        elif step == "due":
+            late = sorted((time, id) for id, time in waiting.items() if time <= value)
+            expected = [id for _, id in late][:3]
+            assert deadlines.due(value, waiting, 3) == expected
+            for number in expected:  # whoever asks lets them expire: they wait no more
+                del waiting[number]
+    assert {id for time, id in (*deadlines.heap, *deadlines.old)} >= waiting.keys()
+
+
+def test_what_was_told_does_not_stay():
+    deadlines, waiting = Deadlines(), {}
+    for id in range(100_000):
+        waiting[id] = None
+        deadlines.push(10**9 + id, id, waiting)
+        if id >= 20:
+            del waiting[id - 20]
+            deadlines.drop()
+        assert len(deadlines) <= 8 * FEW
+
+
+def test_what_is_in_the_old_half_still_expires():
+    """Also when nothing new has a deadline."""
+    now = [0.0]
+    bandit = Bandit(["a"], 1.0, "uniform", clock=lambda: now[0])
+    bandit.credit(1000.0)
+    last = bandit.ask(expires=50).id
+    while not bandit._ledger.deadlines.old:
+        bandit.tell(bandit.ask(expires=100).id, 0.5, 0.5)
+    bandit._ledger.deadlines.heap.clear()
+    now[0] = 60.0
+    bandit.ask()
+    assert bandit.expired == [last]
+
+
+@pytest.mark.parametrize("order", ["first in, first out", "at random"])
+def test_memory_stays_flat_when_all_is_told_in_time(order):
+    bandit = Bandit(["a"], 1.0, "uniform", expires=3600.0, remember=10, clock=lambda: 0.0)
+    bandit.credit(1000.0)
+    chance = Random(1)
+
+    def work(rounds):
+        waiting = []
+        for _ in range(rounds):
+            waiting.append(bandit.ask().id)
+            if len(waiting) > 50:
+                place = 0 if order == "first in, first out" else chance.randrange(len(waiting))
+                bandit.tell(waiting.pop(place), 0.5, 0.5)
+        for id in waiting:
+            bandit.tell(id, 0.5, 0.5)
+
+    work(3000)
+    tracemalloc.start()
+    try:
+        work(1000)
+        gc.collect()
+        before = tracemalloc.get_traced_memory()[0]
+        work(5000)
+        gc.collect()
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert grown < 5000 * 4  # an entry of the queue alone has more than a hundred bytes

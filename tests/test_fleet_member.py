@@ -1,0 +1,883 @@
+"""Members of a fleet: the calls of a Bandit, one budget, shared learning; forks, threads, outages and restarts."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from flaky import flaky
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+import paceline as pl
+from paceline.errors import FleetExists, StoreFailed, UnknownFleet
+from paceline.fleet import member as module
+from paceline.fleet.sqlite import SQLiteStore
+from paceline.live.verify import Examination
+
+SETTINGS = {"arms": ["a", "b", "c"], "budget": 0.5}
+UNIT = 2**32
+
+
+@pytest.fixture
+def store(tmp_path):
+    with SQLiteStore(tmp_path / "fleet.db") as store:
+        yield store
+
+
+def joined(store, name="ads", **options):
+    """A member that exchanges by hand."""
+    return pl.join(store, name, **{"sync_every": None, **options})
+
+
+def play(member, rounds, seed=0, reward=0.5):
+    """Some rounds whose outcomes are told at once."""
+    draws = random.Random(seed)
+    for _ in range(rounds):
+        decision = member.ask()
+        if decision.arm is not None:
+            member.tell(decision.id, reward=draws.random() * reward, cost=draws.random())
+
+
+def pull(member):
+    """A decision with an arm."""
+    for _ in range(1000):
+        decision = member.ask()
+        if decision.arm is not None:
+            return decision
+    raise AssertionError("nothing is pulled")
+
+
+def pulls(bandit):
+    return {name: arm.pulls for name, arm in bandit.estimates().items()}
+
+
+def check_books(store, members, fleet="ads"):
+    """The promise, exactly: what living members have spent and reserved, and the past, against what has come in."""
+    account = store.account(fleet)
+    for d in range(len(account.pool)):
+        used, minted = account.past.spent[d] + account.past.reserved[d], account.past.minted[d]
+        for member in members:
+            ledger, standing = member._ledger, member._standing
+            books = ledger.arm_set.books
+            mine = int(books.spent[d]) + ledger.rolled[d] + int(books.reserved[d])
+            line = ledger.line(d) + ledger.rolled[d]
+            assert mine <= line
+            used, minted = used + mine, minted + line - standing.granted[d] + standing.returned[d]
+        assert used <= minted + account.income[d] - account.pool[d]
+
+
+# As a Bandit.
+
+
+def test_a_member_alone_decides_as_a_bandit(store):
+    member, bandit = joined(store, **SETTINGS), pl.Bandit(**SETTINGS)
+    for number in range(300):
+        one, other = member.ask(), bandit.ask()
+        assert (one.arm, one.reason) == (other.arm, other.reason)
+        if one.arm is not None:
+            outcome = {"reward": number % 7 / 7, "cost": number % 5 / 5}
+            member.tell(one.id, **outcome)
+            bandit.tell(other.id, **outcome)
+        if number % 50 == 0:
+            member.sync()
+    assert (member.spent, member.headroom, member.rounds) == (bandit.spent, bandit.headroom, bandit.rounds)
+    assert member.status().rounds == 300
+
+
+def test_ids_name_the_life_and_the_arm(store):
+    member = joined(store, worker="web-1", **SETTINGS)
+    decision = pull(member)
+    life, _, rest = decision.id.rpartition("-")
+    assert life.startswith("web-1.")
+    assert rest.split(".")[1] == str(SETTINGS["arms"].index(decision.arm))
+    assert member.pending == {decision.id: decision.arm}
+    member.cancel(decision.id)
+    assert member.pending == {}
+    with pytest.raises(pl.UnknownName):
+        member.tell("nobody", reward=1.0, cost=0.5)
+    with pytest.raises(pl.UnknownName, match="must be that of a decision"):
+        member.tell(f"{life}-99999.0", reward=1.0, cost=0.5)
+
+
+def test_what_a_member_refuses(store):
+    member = joined(store, **SETTINGS)
+    calls = {
+        "debit must be of a bandit of its own": lambda: member.debit(1.0),
+        "reports must be merged by a bandit": lambda: member.merge({}),
+        "must be at once": lambda: member.credit(1.0, over=5),
+        "credit must be a finite number above 0": lambda: member.credit(-1.0),
+        "must be given to join": lambda: type(member).open("x"),
+        "must be loaded with Bandit.load": lambda: type(member).load("x"),
+        "set must have entries of": member.set,
+        "budget must be": lambda: member.set(budget=-1),
+    }
+    for message, call in calls.items():
+        with pytest.raises(pl.InvalidValue, match=message):
+            call()
+    assert member.version == 1
+
+
+def test_what_join_refuses(store, tmp_path):
+    with pytest.raises(UnknownFleet):
+        joined(store)
+    joined(store, **SETTINGS)
+    with pytest.raises(FleetExists):
+        joined(store, **{**SETTINGS, "budget": 1.0})
+    with pytest.raises(pl.InvalidValue, match="worker must be a name"):
+        joined(store, worker="a b")
+    with pytest.raises(pl.InvalidValue, match="stale_after must be"):
+        joined(store, stale_after=0)
+    with pytest.raises(pl.InvalidValue, match="store must be an address or a store"):
+        pl.join(7, "ads")
+    (tmp_path / "journal").write_text("something")
+    with pytest.raises(pl.InvalidValue, match="must be new, or of a member of fleet ads"):
+        joined(store, journal=tmp_path / "journal")
+
+
+# Learning.
+
+
+def test_members_learn_together(store):
+    one, other = joined(store, **SETTINGS), joined(store)
+    play(one, 200, seed=1)
+    play(other, 100, seed=2)
+    for member in (one, other, one):
+        member.sync()
+    assert pulls(one) == pulls(other)
+    for name in SETTINGS["arms"]:
+        mine, yours = one.estimates()[name], other.estimates()[name]
+        assert mine.reward.mean == pytest.approx(yours.reward.mean, abs=1e-9)
+        assert mine.cost.mean == pytest.approx(yours.cost.mean, abs=1e-9)
+
+
+def test_what_is_learned_is_what_one_bandit_would_have_learned(store):
+    """Beliefs from shared sums are those of a bandit that has seen it all."""
+    one, other, alone = joined(store, **SETTINGS), joined(store), pl.Bandit(**SETTINGS)
+    draws = random.Random(3)
+    for number in range(60):
+        outcome = SETTINGS["arms"][number % 3], draws.random(), draws.random()
+        (one if number % 2 else other).observe(*outcome)
+        alone.observe(*outcome)
+    for member in (one, other, one):
+        member.sync()
+    assert pulls(one) == pulls(alone)
+    for name, arm in alone.estimates().items():
+        assert one.estimates()[name].reward == pytest.approx(arm.reward, abs=1e-9)
+    known, wanted = (bandit._ledger.arm_set.all.memory.beliefs for bandit in (one, alone))
+    assert known == pytest.approx(wanted, abs=1e-4)  # the common mean is found step by step
+
+
+def test_a_closed_member_is_not_forgotten(store):
+    one, other = joined(store, **SETTINGS), joined(store)
+    play(one, 200)
+    learned = pulls(one)
+    one.close()
+    other.sync()
+    assert pulls(other) == learned
+    assert [row.name for row in other.workers()] == [other._name]
+    with pytest.raises(pl.JournalFailed, match="has left its fleet"):
+        one.ask()
+    one.close()  # again is nothing
+
+
+def test_news_reaches_its_owner(store):
+    one, other = joined(store, **SETTINGS), joined(store)
+    first, second, third = pull(one), pull(one), pull(one)
+    other.tell(first.id, reward=0.75, cost=0.25)
+    other.cancel(second.id)
+    other.expire(third.id)
+    other.tell(first.id, reward=True, cost=1)  # a conflict, which the owner finds
+    assert len(one.pending) == 3
+    other.sync()
+    one.sync()
+    assert list(one.pending) == [third.id]
+    assert one.expired == [third.id]
+    assert one.spent == 1.25
+    assert sum(pulls(one).values()) == 1
+
+
+def test_news_of_the_dead_teaches(store):
+    one, other = joined(store, **SETTINGS), joined(store)
+    decision = pull(one)
+    part = pull(one)
+    one.sync()
+    store.close_worker("ads", one._name, one._standing.life, by="operator")
+    other.tell(decision.id, reward=0.5, cost=0.25)
+    other.tell(part.id, reward=0.5)  # the cost may never be known
+    other.sync()
+    other.sync()
+    assert pulls(other)[decision.arm] == 1
+    assert sum(pulls(other).values()) == 1
+    assert other.spent == 0.0
+
+
+def test_news_of_a_closed_worker_frees_what_was_reserved(store):
+    one, other = joined(store, **SETTINGS), joined(store)
+    first, second, third = pull(one), pull(one), pull(one)
+    other.tell(first.id, reward=0.5, cost=0.25)
+    other.sync()  # on its way while the worker closes
+    held = one.headroom
+    one.close()
+    assert store.account("ads").pool[0] == int((held + 0.75) * UNIT)
+    for _ in range(2):  # twice is once
+        other.tell(second.id, reward=0.5, cost=0.5)
+        other.cancel(third.id)
+        other.sync()
+    account = store.account("ads")
+    assert (account.past.spent, account.past.reserved) == ((3 * UNIT // 4,), (0,))
+    assert account.pool[0] + int(other.headroom * UNIT) == int((held + 2.25) * UNIT)
+    other.sync()
+    assert pulls(other)[first.arm] >= 1
+    check_books(store, [other])
+
+
+# Money.
+
+
+def test_headroom_is_handed_back_and_drawn(store):
+    one = joined(store, **SETTINGS)
+    for _ in range(3):
+        one.ask()
+    while one.headroom < 3.0:  # rounds whose decisions are cancelled
+        decision = one.ask()
+        if decision.arm is not None:
+            one.cancel(decision.id)
+    held = one.headroom
+    one.close()
+    assert store.account("ads").pool == (int(held * UNIT),)
+    other = joined(store)
+    assert other.headroom == 2.0  # two largest costs
+    assert other.ask().arm is not None
+    check_books(store, [other])
+
+
+@pytest.mark.slow
+def test_start_stock_and_credits_are_granted_once(store):
+    settings = {"arms": ["a"], "start": 10.0, "rounds": 20, "max_cost": 1.0}
+    members = [joined(store, **settings), joined(store), joined(store)]
+    assert [member.headroom for member in members] == [2.0] * 3
+    spent = 0
+    for number in range(200):
+        member = members[number % 3]
+        decision = member.ask()
+        if decision.arm is not None:
+            member.tell(decision.id, reward=0.5, cost=1.0)
+            spent += 1
+        member.sync()
+        check_books(store, members)
+    assert spent == 10
+    members[0].credit(5.0, key="k")
+    members[0].credit(5.0, key="k")
+    for number in range(400):
+        play(members[number % 3], 1)
+        members[number % 3].sync()
+        check_books(store, members)
+    assert store.account("ads").income == (15 * UNIT,)
+    assert sum(member.spent for member in members) > 13.0
+
+
+@pytest.mark.slow
+def test_a_start_stock_is_paced_over_its_rounds(store):
+    """Two workers do not spend in the first rounds what has to last a thousand."""
+    settings = {"arms": ["cheap", "dear"], "start": 100.0, "rounds": 1000, "max_cost": {"cheap": 0.2, "dear": 1.0}}
+    members = [joined(store, **settings), joined(store)]
+    spent = []
+    for number in range(1000):
+        member = members[number % 2]
+        decision = member.ask()
+        if decision.arm is not None:
+            member.tell(decision.id, reward=1.0 if decision.arm == "dear" else 0.1, cost=1.0 * (decision.arm == "dear"))
+        if number % 20 < 2:
+            member.sync()
+        spent.append(sum(each.spent for each in members))
+    assert spent[499] <= 65.0
+    assert spent[-1] >= 85.0
+
+
+@pytest.mark.slow
+def test_income_by_the_clock(tmp_path):
+    now = [1_700_000_000.0]
+    with SQLiteStore(tmp_path / "fleet.db", clock=lambda: now[0]) as store:
+        members = [joined(store, arms=["a"], hourly=3600.0, cap=50.0), joined(store)]
+        for _ in range(100):
+            now[0] += 1.0
+            for member in members:
+                member.sync()
+                play(member, 2)
+                check_books(store, members)
+        spent = sum(member.spent for member in members)
+        assert 50.0 < spent <= 100.0
+        now[0] += 3600.0
+        for member in members:
+            member.sync()
+        assert store.account("ads").pool[0] <= 50 * UNIT
+        check_books(store, members)
+
+
+def test_several_resources(store):
+    settings = {
+        "arms": ["a", "b"],
+        "budget": {"money": 0.5, "calls": 0.0},
+        "start": {"calls": 8.0},
+        "rounds": 50,
+        "max_cost": {"money": {"a": 0.25, "b": 1.0}, "calls": 1.0},
+    }
+    members = [joined(store, **settings), joined(store)]
+
+    def pulled():
+        done = 0
+        for number in range(60):
+            member = members[number % 2]
+            decision = member.ask()
+            if decision.arm is not None:
+                member.tell(decision.id, reward=0.5, cost={"money": 0.1, "calls": 1.0})
+                done += 1
+            member.sync()
+            check_books(store, members)
+        return done
+
+    assert pulled() == 8
+    members[0].credit({"calls": 2.0})
+    assert pulled() == 2
+    assert members[0].fleet_status()["spent"]["calls"] == 10.0
+
+
+@pytest.mark.slow
+def test_an_idle_member_does_not_take_what_others_need(store):
+    idle, busy = joined(store, **{**SETTINGS, "start": 40.0}), joined(store)
+    for _ in range(20):
+        idle.sync()
+        play(busy, 20)
+        busy.sync()
+    assert idle.headroom == 2.0
+    assert store.account("ads").pool[0] < 20 * UNIT
+    check_books(store, [idle, busy])
+
+
+# Settings.
+
+
+def test_settings_reach_everybody_with_a_version(store):
+    one, other = joined(store, **SETTINGS), joined(store)
+    one.set(budget=0.25, policy="thompson")
+    one.add("d", max_cost=1.0)
+    one.pause("a")
+    assert (one.version, other.version) == (4, 1)
+    assert one.fleet_status()["in_force"] == "1 of 2"
+    other.sync()
+    other.sync()
+    assert other.version == 4
+    assert other.arms == one.arms == {"a": "paused", "b": "active", "c": "active", "d": "active"}
+    assert other.status().policy == "thompson"
+    assert one.fleet_status()["in_force"] == "2 of 2"
+    third = joined(store)
+    assert (third.version, third.arms) == (4, one.arms)
+    play(one, 100)
+    play(third, 100)
+    for member in (one, third, one):
+        member.sync()
+    assert pulls(one) == pulls(third)
+    one.resume("a")
+    one.retire("b")
+    with pytest.raises(pl.InvalidValue, match="must never have been used, got 'b'"):
+        one.add("b")
+    assert [act.what for act in store.acts("ads")][-2:] == [{"resume": "a"}, {"retire": "b"}]
+    check_books(store, [one, other, third])
+
+
+def test_fleet_status_is_ready_for_json(store):
+    one = joined(store, worker="w", **{**SETTINGS, "start": 5.0})
+    play(one, 100)
+    one.sync()
+    one.sync()
+    found = json.loads(json.dumps(one.fleet_status()))
+    assert found["rounds"] == 100
+    assert found["credited"] == 55.0
+    assert found["spent"] == pytest.approx(one.spent)
+    assert found["headroom"] + found["pool"] == pytest.approx(55.0 - found["spent"])
+    assert found["earned"] == pytest.approx(one.earned)
+    assert [(row["name"], row["status"], row["rounds"]) for row in found["workers"]] == [("w", "fresh", 100)]
+    assert set(found["arms"]) == {"a", "b", "c"}
+    assert sum(arm["share"] for arm in found["arms"].values()) == pytest.approx(1.0)
+    store.close_worker("ads", "w", one._standing.life, by="me")
+    assert one.fleet_status()["workers"][0]["status"] == "closed"
+    one.sync()
+    assert one.fleet_status()["workers"][0]["status"] == "fresh"
+
+
+# Outages.
+
+
+def test_an_outage_costs_learning_and_nothing_else(store, caplog):
+    shaky = flaky(store)
+    member, other = joined(shaky, **SETTINGS), joined(store)
+    shaky.fails = "before"
+    play(member, 100)
+    with pytest.raises(StoreFailed):
+        member.sync()
+    with pytest.raises(StoreFailed):
+        member.credit(1.0)
+    assert "goes on alone" in caplog.text
+    shaky.fails = "after"
+    for _ in range(3):
+        with pytest.raises(StoreFailed):
+            member.sync()
+    shaky.fails = None
+    member.sync()
+    other.sync()
+    assert pulls(other) == pulls(member)
+    check_books(store, [member, other])
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_money_whose_booking_is_cut_short_is_never_there_twice(when, store, monkeypatch):
+    member = joined(store, **{**SETTINGS, "start": 20.0})
+    play(member, 20)
+    book = module.exchange.book_money
+
+    def cut_short(*arguments):
+        if when == "after":
+            book(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.exchange, "book_money", cut_short)
+    with pytest.raises(KeyboardInterrupt):
+        member.sync()
+    monkeypatch.undo()
+    granted = store.workers("ads")[0].granted[0]
+    member.sync()
+    assert member._booked()[0] <= store.workers("ads")[0].granted[0]
+    assert granted > 2 * UNIT
+    check_books(store, [member])
+
+
+def test_a_store_that_is_gone_at_the_end_strands_what_was_held(store, monkeypatch):
+    monkeypatch.setattr(module, "LAST_WORDS", 0.05)
+    shaky = flaky(store)
+    member = joined(shaky, **{**SETTINGS, "start": 2.0})
+    shaky.fails = "before"
+    member.close()
+    assert store.account("ads").pool == (0,)
+    check_books(store, [member])
+
+
+@pytest.mark.slow
+def test_after_silence_a_worker_only_spends_what_it_has(store):
+    shaky = flaky(store)
+    member = joined(shaky, stale_after=0.05, **SETTINGS)
+    play(member, 100)
+    shaky.fails = "before"
+    time.sleep(0.1)
+    for _ in range(101):
+        member.ask()
+    credited = member.credited
+    for _ in range(200):
+        decision = member.ask()
+        if decision.arm is not None:
+            member.cancel(decision.id)
+    assert member.credited == credited
+    shaky.fails = None
+    member.sync()
+    member.ask()
+    assert member.credited == credited + 0.5
+    check_books(store, [member])
+
+
+def test_a_store_that_forgot_a_worker_meets_it_anew(store):
+    member = joined(store, **SETTINGS)
+    play(member, 50)
+    member.sync()
+
+    def forget(cursor):
+        cursor.execute("DELETE FROM worker")
+
+    store._do(forget)
+    member.sync()
+    assert store.workers("ads")[0].rounds == 50
+
+
+# Threads and processes.
+
+
+@pytest.mark.slow
+def test_exchanges_happen_by_themselves(store):
+    with pl.join(store, "ads", sync_every=0.05, **SETTINGS) as one, pl.join(store, "ads", sync_every=0.05) as other:
+        play(one, 300)
+        deadline = time.monotonic() + 10
+        while pulls(other) != pulls(one) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert pulls(other) == pulls(one)
+        one.set(budget=0.25)
+        deadline = time.monotonic() + 10
+        while other.version != 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert other.version == 2
+
+
+def test_growth_wakes_the_thread(store):
+    with pl.join(store, "ads", sync_every=600.0, **SETTINGS) as member:
+        play(member, 500)
+        deadline = time.monotonic() + 10
+        while store.account("ads").rounds < 100 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert store.account("ads").rounds >= 100
+
+
+def test_many_threads_use_one_member(store):
+    with pl.join(store, "ads", sync_every=0.01, **SETTINGS) as member:
+        threads = [threading.Thread(target=play, args=(member, 100, seed)) for seed in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        member.sync()
+        assert member.rounds == store.account("ads").rounds == 600
+        check_books(store, [member])
+
+
+def test_closing_waits_for_the_exchange_under_way(store, monkeypatch):
+    """What an answer brings while a member closes is handed back, too."""
+    member = joined(store, **{**SETTINGS, "start": 10.0})
+    pull(member)
+    speaks, goes_on = threading.Event(), threading.Event()
+    take_in = module.exchange.take_in
+
+    def slowly(*arguments):
+        speaks.set()
+        assert goes_on.wait(10)
+        take_in(*arguments)
+
+    monkeypatch.setattr(module.exchange, "take_in", slowly)
+    exchanging = threading.Thread(target=member._exchange)
+    exchanging.start()
+    assert speaks.wait(10)
+    closing = threading.Thread(target=member.close)
+    closing.start()
+    time.sleep(0.05)
+    goes_on.set()
+    closing.join()
+    exchanging.join()
+    account = store.account("ads")
+    assert account.pool[0] == account.income[0] + account.past.minted[0] - account.past.reserved[0]
+
+
+def in_child(work):
+    """Run something in a forked copy, and give back what it gives."""
+    receive, send = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.write(send, json.dumps(work()).encode())
+        except BaseException as error:
+            os.write(send, json.dumps(f"failed: {error!r}").encode())
+        finally:
+            os._exit(0)
+    os.close(send)
+    with os.fdopen(receive) as pipe:
+        found = json.load(pipe)
+    os.waitpid(pid, 0)
+    return found
+
+
+def test_a_copy_of_the_process_is_a_worker_of_its_own(store):
+    parent = pl.join(store, "ads", worker="web", sync_every=0.05, **{**SETTINGS, "start": 50.0})
+    play(parent, 100)
+    parent.set(budget=0.25)
+    before = parent.headroom
+
+    def work():
+        play(parent, 200)
+        parent.sync()
+        found = {"life": parent._standing.life, "rounds": parent.rounds, "pulls": sum(pulls(parent).values())}
+        parent.close()
+        return found
+
+    children = [in_child(work) for _ in range(2)]
+    assert [child["rounds"] for child in children] == [200, 200]
+    lives = {child["life"] for child in children} | {parent._standing.life}
+    assert len(lives) == 3
+    assert all(child["pulls"] > 100 for child in children)  # they know what their parent has learned
+    assert parent.headroom == before
+    parent.sync()
+    assert store.account("ads").past.lives == 2
+    assert store.account("ads").rounds == 500
+    check_books(store, [parent])
+    parent.close()
+
+
+def test_a_copy_that_is_never_used_hands_nothing_back(store):
+    parent = joined(store, **{**SETTINGS, "start": 10.0})
+
+    def work():
+        module.close_all()
+        return True
+
+    assert in_child(work) is True
+    assert store.account("ads").past.lives == 0
+    assert len(store.workers("ads")) == 1
+    assert parent.headroom == 2.0
+
+
+@pytest.mark.slow
+def test_a_copy_made_while_the_store_is_gone_goes_on(store):
+    shaky = flaky(store)
+    parent = joined(shaky, **SETTINGS)
+    play(parent, 50)
+
+    def work():
+        shaky.fails = "before"
+        play(parent, 100)
+        shaky.fails = None
+        parent.sync()
+        return parent.rounds
+
+    assert in_child(work) == 100
+
+
+SHORT_LIVED = """
+import sys
+import paceline as pl
+member = pl.join(sys.argv[1], "ads")
+for _ in range(40):
+    decision = member.ask()
+    if decision.arm is not None:
+        member.tell(decision.id, reward=0.5, cost=0.5)
+"""
+
+
+@pytest.mark.slow
+def test_short_lived_processes_hand_back_when_they_end(store):
+    joined(store, arms=["a", "b"], budget=0.02).close()
+    pulled = 0
+    for _ in range(6):
+        done = subprocess.run(
+            [sys.executable, "-c", SHORT_LIVED, f"sqlite:///{store.path}"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+    account = store.account("ads")
+    assert account.past.lives == 7
+    assert store.workers("ads") == []
+    pulled = account.past.spent[0] / UNIT / 0.5
+    # Without handing back no life of 40 rounds at 0.02 could ever pull.
+    assert pulled >= 6
+    assert account.pool[0] == account.past.minted[0] - account.past.spent[0]
+
+
+# Journals.
+
+
+def test_a_journal_makes_a_restarted_worker_the_same_life(store, tmp_path):
+    path = tmp_path / "journal"
+    first = joined(store, worker="web", journal=path, **{**SETTINGS, "start": 20.0})
+    play(first, 60)
+    first.sync()
+    first.pause("a")
+    first.set(budget=0.75)
+    open_decision = pull(first)
+    play(first, 20)
+    life, spent, line, standing = first._standing.life, first.spent, first.credited, first._standing
+    first._journal.close()  # as a crash would
+    module.members().discard(first)
+    second = joined(store, journal=path, rotate_every=30, closed="gzip")
+    assert (second._standing.life, second._standing.granted) == (life, standing.granted)
+    assert second.version == 3
+    assert second.spent == spent
+    assert second.arms["a"] == "paused"
+    assert second.pending == {open_decision.id: open_decision.arm}
+    assert second.credited >= line
+    second.tell(open_decision.id, reward=0.5, cost=0.5)
+    play(second, 50)
+    second.sync()
+    check_books(store, [second])
+    assert len(store.workers("ads")) == 1
+    held, granted = second.headroom, second._standing.granted[0]
+    second.close()
+    assert store.account("ads").pool[0] == 20 * UNIT - granted + int(held * UNIT)
+    third = joined(store, journal=path)
+    assert third._standing.life == life
+    assert third.rounds == second.rounds
+    check_books(store, [third])
+    third.snapshot()
+    third.close()
+    found = Examination(path)  # grants and what others have learned are events like any other
+    assert found.is_whole
+    assert {"credit", "merge"} <= set(found.kinds)
+    with pytest.raises(pl.InvalidValue, match="must be of a member of fleet 'other', got one of 'ads'"):
+        joined(store, "other", journal=path, **SETTINGS)
+
+
+@pytest.mark.parametrize("when", ["before the journal", "after the journal"])
+@pytest.mark.parametrize("what", ["grant", "return"])
+def test_a_crash_between_file_and_journal_loses_and_doubles_nothing(when, what, store, tmp_path, monkeypatch):
+    path = tmp_path / "journal"
+    settings = {**SETTINGS, "start": 20.0}
+    store.make("ads", settings, by="me")
+    first = joined(store, journal=path)
+    first._store.credit("ads", {"cost": 8 * UNIT}, by="me")
+    book = module.exchange.book_money
+
+    class Crash(BaseException):
+        pass
+
+    def crash(member, units):
+        if when == "after the journal":
+            book(member, units)
+        raise Crash
+
+    monkeypatch.setattr(module.exchange, "book_money", crash)
+    if what == "grant":
+        decision = pull(first)
+        first.tell(decision.id, reward=0.5, cost=1.0)
+    with pytest.raises(Crash):
+        first.sync() if what == "grant" else first.close()
+    first._journal.close()
+    module.members().discard(first)
+    monkeypatch.undo()
+    second = joined(store, journal=path)
+    second.sync()
+    check_books(store, [second])
+    account, standing = store.account("ads"), second._standing
+    row = store.workers("ads")[0]
+    assert row.granted == standing.granted
+    assert row.returned == standing.returned
+    net = standing.granted[0] - standing.returned[0]
+    assert second._booked() == (net,)
+    assert account.pool[0] == 28 * UNIT - net
+
+
+KILLED = """
+import sys
+import paceline as pl
+member = pl.join(sys.argv[1], "ads", journal=sys.argv[2], sync_every=0.01)
+print("ready", flush=True)
+while True:
+    decision = member.ask()
+    if decision.arm is not None:
+        member.tell(decision.id, reward=0.5, cost=0.5)
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_worker_with_a_journal_loses_nothing(store, tmp_path):
+    store.make("ads", {**SETTINGS, "start": 1000.0}, by="me")
+    for _ in range(5):
+        process = subprocess.Popen(
+            [sys.executable, "-c", KILLED, f"sqlite:///{store.path}", tmp_path / "journal"], stdout=subprocess.PIPE
+        )
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+    member = joined(store, journal=tmp_path / "journal")
+    member.sync()
+    check_books(store, [member])
+    row, account = store.workers("ads")[0], store.account("ads")
+    assert len(store.workers("ads")) == 1
+    # Nothing is stranded: what is not spent is held, or in the pool.
+    assert account.pool[0] + row.headroom[0] + row.spent[0] + row.reserved[0] == 1000 * UNIT + row.rounds * UNIT // 2
+    member.close()
+
+
+# Whatever happens.
+
+
+class Fleet(RuleBasedStateMachine):
+    """Members of one fleet in one process, and a store that fails before or after its work is done."""
+
+    @initialize(
+        budget=st.sampled_from([0.0, 0.25, 1.0]), start=st.sampled_from([0.0, 3.0, 30.0]), seed=st.integers(0, 9)
+    )
+    def begin(self, budget, start, seed):
+        self.store = SQLiteStore(":memory:")
+        self.store.make("ads", {"arms": ["a", "b"], "budget": budget, "start": start, "rounds": 50}, by="me")
+        self.members, self.dead, self.open = [], [], []
+        self.random = random.Random(seed)
+        self.come()
+
+    @precondition(lambda self: len(self.members) < 4)
+    @rule()
+    def come(self):
+        shaky = flaky(self.store)
+        self.members.append((joined(shaky, "ads"), shaky))
+
+    @precondition(lambda self: self.members)
+    @rule(which=st.integers(0, 3), rounds=st.integers(1, 12))
+    def ask(self, which, rounds):
+        member, _ = self.members[which % len(self.members)]
+        for _ in range(rounds):
+            decision = member.ask()
+            if decision.arm is not None:
+                self.open.append(decision.id)
+
+    @precondition(lambda self: self.members and self.open)
+    @rule(which=st.integers(0, 3), cost=st.sampled_from([0.0, 0.5, 1.0]))
+    def tell(self, which, cost):
+        member, _ = self.members[which % len(self.members)]  # whoever it is
+        member.tell(self.open.pop(self.random.randrange(len(self.open))), reward=0.5, cost=cost)
+
+    @precondition(lambda self: self.members)
+    @rule(which=st.integers(0, 3), fails=st.sampled_from([None, None, None, "before", "after"]))
+    def sync(self, which, fails):
+        member, shaky = self.members[which % len(self.members)]
+        shaky.fails = fails
+        try:
+            member.sync()
+        except StoreFailed:
+            assert fails
+        shaky.fails = None
+
+    @precondition(lambda self: self.members)
+    @rule(which=st.integers(0, 3))
+    def close(self, which):
+        self.members.pop(which % len(self.members))[0].close()
+
+    @precondition(lambda self: self.members)
+    @rule(which=st.integers(0, 3))
+    def kill(self, which):
+        member, _ = self.members.pop(which % len(self.members))
+        module.members().discard(member)
+        self.dead.append(member)
+
+    @rule(units=st.integers(1, 2**34))
+    def credit(self, units):
+        self.store.credit("ads", {"cost": units}, by="me")
+
+    @precondition(lambda self: self.members)
+    @rule(which=st.integers(0, 3))
+    def declare_dead(self, which):
+        rows = self.store.workers("ads")
+        if rows:
+            row = rows[which % len(rows)]
+            self.store.close_worker("ads", row.name, row.life, by="me")
+
+    @precondition(lambda self: self.members)
+    @rule(budget=st.sampled_from([0.5, 0.75, 1.0]))
+    def change(self, budget):
+        self.members[0][0].set(budget=budget)
+
+    @invariant()
+    def is_never_over(self):
+        if hasattr(self, "store"):
+            check_books(self.store, [*(member for member, _ in self.members), *self.dead])
+
+    def teardown(self):
+        if hasattr(self, "store"):
+            for member, _ in self.members:
+                member.close()
+            self.store.close()
+
+
+TestFleet = pytest.mark.slow(Fleet.TestCase)
+TestFleet.settings = hypothesis_settings(max_examples=40, stateful_step_count=40)

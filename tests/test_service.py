@@ -1,0 +1,368 @@
+"""The service as a client meets it: every operation, and what becomes of money and rounds."""
+
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from service import ADS, rounds, service
+
+from paceline.errors import StoreFailed
+from paceline.service import endpoints, openapi
+from paceline.service.hosted import Hosted
+from paceline.service.operations import OPERATIONS
+
+B = "/v1/bandits/ads"
+
+
+@pytest.fixture
+def client(tmp_path):
+    with service(tmp_path) as client:
+        assert client.put(B, json=ADS).status_code == 201
+        yield client
+
+
+def ask(client, **body):
+    answer = client.post(f"{B}/ask", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["decisions"]
+
+
+def pull(client):
+    """A decision with an arm."""
+    while True:
+        (decision,) = ask(client)
+        if decision["arm"] is not None:
+            return decision
+
+
+def tell(client, *items):
+    answer = client.post(f"{B}/tell", json={"items": list(items)})
+    assert answer.status_code == 200, answer.text
+    return [item["result"] for item in answer.json()["items"]]
+
+
+def fleet(client):
+    client.host.joined["ads"].looked = -10.0  # a new picture
+    return client.get(B).json()["fleet"]
+
+
+def test_making_is_idempotent_and_other_settings_are_a_conflict(client):
+    assert client.put(B, json=ADS).json() == {"name": "ads", "made": False}
+    other = client.put(B, json={**ADS, "budget": 0.6})
+    assert (other.status_code, other.headers["content-type"]) == (409, "application/problem+json")
+    assert "budget" in other.json()["detail"]
+    assert client.get("/v1/bandits").json() == {"bandits": ["ads"]}
+
+
+def test_sitting_out_is_an_answer(client):
+    decisions = ask(client, count=1, arms=["video"])
+    assert [decision["arm"] for decision in decisions] == [None]
+    assert re.fullmatch(r"headroom 0.5 < largest cost 1.*", decisions[0]["reason"])
+
+
+def test_the_state_adds_up(client):
+    for _ in range(30):
+        decision = pull(client)
+        tell(client, {"id": decision["id"], "reward": 0.5, "cost": 0.1})
+    open_ones = [pull(client)["id"] for _ in range(3)]
+    state = fleet(client)
+    assert state["spent"] == pytest.approx(3.0)
+    assert state["credited"] == pytest.approx(state["spent"] + state["reserved"] + state["headroom"])
+    assert state["earned"] == pytest.approx(15.0)
+    assert sum(arm["pulls"] for arm in state["arms"].values()) >= 30
+    assert client.get(B).json()["here"]["pending"] == len(open_ones)
+
+
+def test_each_item_of_news_has_a_result_of_its_own(client):
+    one, two = pull(client)["id"], pull(client)["id"]
+    assert tell(client, {"id": one, "cost": 0.1}) == ["taken"]
+    assert tell(client, {"id": one, "cost": 0.1}) == ["known"]
+    assert tell(client, {"id": one, "reward": True, "cost": 0.1}, {"id": one, "reward": 1.0}) == ["taken", "known"]
+    assert tell(client, {"id": one, "cost": 0.15}, {"id": two, "cost": 9.0}, {"id": two}) == [
+        "conflict",
+        "refused",
+        "refused",
+    ]
+    unknown = f"{one.rpartition('-')[0]}-999"
+    assert tell(client, {"id": unknown, "reward": 1.0}, {"id": 12, "reward": 1.0}) == ["unknown", "unknown"]
+    cancelled = [client.post(f"{B}/cancel", json={"items": [{"id": two}]}).json()["items"][0] for _ in range(2)]
+    assert [item["result"] for item in cancelled] == ["taken", "known"]
+    assert client.post(f"{B}/cancel", json={"items": [{"id": one}]}).json()["items"][0]["result"] == "conflict"
+    three = pull(client)["id"]
+    expired = [client.post(f"{B}/expire", json={"items": [{"id": three}]}).json()["items"][0] for _ in range(2)]
+    assert [item["result"] for item in expired] == ["taken", "known"]
+
+
+def test_observing_teaches_and_costs_nothing(client):
+    items = [{"arm": "video", "reward": 0.5, "cost": 0.25}, {"arm": "nobody", "reward": 1, "cost": 0}]
+    answer = client.post(f"{B}/observe", json={"items": items}).json()["items"]
+    assert [item["result"] for item in answer] == ["taken", "unknown"]
+    state = fleet(client)
+    assert (state["spent"], state["rounds"], state["arms"]["video"]["reward"]["mean"]) == (0.0, 0, 0.5)
+
+
+def test_a_step_tells_first_and_then_asks(client):
+    one = pull(client)
+    answer = client.post(
+        f"{B}/step", json={"tells": [{"id": one["id"], "reward": 1, "cost": 0.1}], "asks": {"count": 3}}
+    ).json()
+    assert [item["result"] for item in answer["items"]] == ["taken"]
+    assert len(answer["decisions"]) == 3
+    assert client.post(f"{B}/step", json={}).json() == {"items": [], "decisions": []}
+
+
+# Requests that come twice.
+
+
+def test_the_same_key_gives_the_same_decisions_and_no_new_round(client):
+    key = {"Idempotency-Key": "request-1"}
+    first = client.post(f"{B}/ask", json={"count": 3}, headers=key).json()
+    before = rounds(client)
+    assert client.post(f"{B}/ask", json={"count": 3}, headers=key).json() == first
+    assert rounds(client) == before == 3
+    other = client.post(f"{B}/ask", json={"count": 2}, headers=key)
+    assert (other.status_code, rounds(client)) == (422, 3)
+    assert client.post(f"{B}/ask", json={}, headers={"Idempotency-Key": "request-2"}).json() != first
+
+
+def test_the_same_key_gives_the_same_decisions_in_another_process(client, tmp_path):
+    key = {"Idempotency-Key": "request-1"}
+    first = client.post(f"{B}/ask", json={"count": 2}, headers=key).json()
+    with service(tmp_path, worker="web-2") as other:
+        assert other.post(f"{B}/ask", json={"count": 2}, headers=key).json() == first
+        assert rounds(other) == 0
+
+
+def test_the_slower_of_two_processes_takes_its_decisions_back(client, tmp_path, monkeypatch):
+    monkeypatch.setattr(client.host.store, "kept_answer", lambda fleet, key: None)  # each is asked before either kept
+    with service(tmp_path, worker="web-2") as other:
+        key = {"Idempotency-Key": "request-1"}
+        first = other.post(f"{B}/ask", json={"count": 4}, headers=key).json()
+        assert client.post(f"{B}/ask", json={"count": 4}, headers=key).json() == first
+    member = client.host.joined["ads"].member
+    assert (member.rounds, member.status().pending, member.reserved) == (4, 0, 0.0)
+
+
+def test_an_answer_that_the_store_may_have_kept_is_not_taken_back(client, monkeypatch):
+    store, key = client.host.store, {"Idempotency-Key": "k"}
+    answer = store.answer
+
+    def kept_and_failed(*arguments):
+        answer(*arguments)
+        raise StoreFailed("the connection broke before the store could say so")
+
+    monkeypatch.setattr(store, "answer", kept_and_failed)
+    assert client.post(f"{B}/ask", json={"count": 3}, headers=key).status_code == 503
+    monkeypatch.setattr(store, "answer", answer)
+    first = client.post(f"{B}/ask", json={"count": 3}, headers=key).json()
+    assert first["decisions"] == store.kept_answer("ads", "k")["decisions"]
+    pulls = [decision["id"] for decision in first["decisions"] if decision["arm"]]
+    assert rounds(client) == 3
+    assert sorted(client.host.joined["ads"].member.pending) == sorted(pulls)
+    assert client.post(f"{B}/ask", json={"count": 3}, headers=key).json() == first
+
+
+@pytest.mark.slow
+def test_a_bandit_that_takes_long_to_open_is_not_lost(tmp_path, monkeypatch):
+    with service(tmp_path) as client:
+        client.host.store.make("ads", ADS, "test")
+        real, begun = client.host.join, []
+
+        def slowly(name):
+            begun.append(name)
+            time.sleep(0.5)
+            return real(name)
+
+        monkeypatch.setattr(client.host, "join", slowly)
+        monkeypatch.setattr("paceline.service.host.STORE_PATIENCE", 0.1)
+        assert [client.post(f"{B}/ask", json={}).status_code for _ in range(2)] == [503, 503]
+        end = time.monotonic() + 20
+        while client.post(f"{B}/ask", json={}).status_code == 503:
+            assert time.monotonic() < end
+        assert begun == ["ads"]
+        assert len(client.host.store.workers("ads")) == 1
+
+
+def test_requests_with_one_key_at_the_same_time_are_one_request(client):
+    def once(_):
+        return client.post(f"{B}/ask", json={"count": 2}, headers={"Idempotency-Key": "k"}).json()
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(once, range(16)))
+    assert all(answer == answers[0] for answer in answers)
+    assert rounds(client) == 2
+
+
+def test_a_credit_with_a_key_comes_in_once(client):
+    for _ in range(3):
+        assert client.post(f"{B}/credit", json={"amount": 5}, headers={"Idempotency-Key": "k"}).status_code == 200
+    assert fleet(client)["credited"] == pytest.approx(5.0)
+    assert len(client.get(f"{B}/acts").json()["acts"]) == 2  # made, credited
+
+
+# Operators.
+
+
+def test_what_operators_do_is_done_and_logged(client, caplog):
+    caplog.set_level("INFO", "paceline.service")
+    assert client.patch(f"{B}/arms/video", json={"status": "paused"}).json() == {"arm": "video", "status": "paused"}
+    assert {decision["arm"] for decision in ask(client, count=50)} <= {"banner", None}
+    assert client.patch(f"{B}/arms/video", json={"status": "active"}).status_code == 200
+    assert client.post(f"{B}/arms/story", json={"max_cost": 0.5}).status_code == 201
+    assert client.patch(B, json={"budget": 0.25, "expires": 60}).status_code == 200
+    state = fleet(client)
+    assert {name: arm["status"] for name, arm in state["arms"].items()} == dict.fromkeys(
+        ("banner", "video", "story"), "active"
+    )
+    acts = client.get(f"{B}/acts").json()["acts"]
+    assert [(act["by"], *act["what"]) for act in acts] == [
+        ("local", "make"),
+        ("local", "pause"),
+        ("local", "resume"),
+        ("local", "add"),
+        ("local", "set"),
+    ]
+    assert client.get(f"{B}/acts?after=4").json()["acts"] == acts[4:]
+    assert sum("operator local" in record.message for record in caplog.records) == 4
+
+
+def test_an_arm_that_is_not_there_cannot_be_paused(client):
+    answer = client.patch(f"{B}/arms/nobody", json={"status": "paused"})
+    assert (answer.status_code, answer.json()["status"]) == (404, 404)
+
+
+# Why, and what happened.
+
+
+def test_a_decision_can_be_explained(client):
+    pulled = pull(client)
+    tell(client, {"id": pulled["id"], "reward": 0.5, "cost": 0.1})
+    why = client.get(f"{B}/decisions/{pulled['id']}").json()
+    assert (why["arm"], why["reason"], why["by"]) == (pulled["arm"], pulled["reason"], "local")
+    assert (why["record"]["state"], why["record"]["reward"], why["news"][0]["result"]) == ("told", 0.5, "taken")
+    assert client.get(f"{B}/decisions/web-1-999").status_code == 404
+
+
+def test_a_decision_that_was_refused_says_what_was_missing(client):
+    (decision,) = ask(client, arms=["video"])
+    why = client.get(f"{B}/decisions/{decision['id']}").json()
+    assert (why["arm"], why["short"], why["largest_cost"]) == (None, 0.5, 1.0)
+
+
+def test_events_have_numbers_and_can_be_read_on(client):
+    ask(client, count=5)
+    first = client.get(f"{B}/events?count=3").json()
+    assert ([event["number"] for event in first["events"]], first["last"]) == ([3, 4, 5], 5)
+    tell(client, {"id": first["events"][0]["id"], "reward": 1.0})
+    (event,) = client.get(f"{B}/events?after=5").json()["events"]
+    assert (event["number"], event["event"]) == (6, "tell")
+
+
+# The process.
+
+
+def test_health_readiness_and_metrics(client):
+    ask(client, count=3)
+    assert (client.get("/healthz").text, client.get("/readyz").text) == ("ok\n", "ready\n")
+    families = {family.name: family for family in text_string_to_metric_families(client.get("/metrics").text)}
+    (sample,) = families["paceline_rounds"].samples
+    assert (sample.labels, sample.value) == ({"bandit": "ads"}, 3.0)
+    counted = {tuple(s.labels.values()): s.value for s in families["paceline_http_requests"].samples}
+    assert counted["ask", "200"] == 1.0
+    assert "paceline_http_request_seconds" in families
+
+
+def test_without_the_store_decisions_go_on_and_the_rest_waits(client, monkeypatch):
+    one = pull(client)
+
+    def gone(*_arguments):
+        raise StoreFailed("the store cannot be reached")
+
+    monkeypatch.setattr(type(client.host.store), "_do", gone)
+    assert tell(client, {"id": one["id"], "reward": 1.0, "cost": 0.1}) == ["taken"]
+    assert len(ask(client, count=10)) == 10
+    ready = client.get("/readyz")
+    assert (ready.status_code, ready.headers["retry-after"]) == (503, "1")
+    assert client.get("/healthz").status_code == 200
+    before = rounds(client)
+    for method, path, body in (
+        ("POST", "/credit", {"amount": 1}),
+        ("PATCH", "", {"budget": 0.1}),
+        ("PATCH", "/arms/video", {"status": "paused"}),
+        ("POST", "/arms/story", {}),
+    ):
+        answer = client.request(method, B + path, json=body)
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    keyed = client.post(f"{B}/ask", json={}, headers={"Idempotency-Key": "k"})
+    assert (keyed.status_code, rounds(client)) == (503, before)
+    assert client.get("/v1/bandits").json() == {"bandits": ["ads"]}
+    client.host.joined["ads"].looked = -10.0
+    assert client.get(B).json()["store"] == {"reachable": False}
+    assert client.get("/v1/bandits/other").status_code == 503
+
+
+def test_too_many_decisions_that_wait_are_refused(client, monkeypatch):
+    monkeypatch.setattr("paceline.service.hosted.MOST_PENDING", 10)
+    client.post(f"{B}/credit", json={"amount": 100})
+    ids = [decision["id"] for decision in ask(client, count=10)]
+    answer = client.post(f"{B}/ask", json={})
+    assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+    client.post(f"{B}/cancel", json={"items": [{"id": ids[0]}]})
+    assert client.post(f"{B}/ask", json={}).status_code == 200
+
+
+def test_a_process_hosts_so_many_bandits_and_no_more(client, monkeypatch):
+    monkeypatch.setattr("paceline.service.host.MOST_BANDITS", 1)
+    assert client.put("/v1/bandits/other", json=ADS).status_code == 429
+    assert client.get("/v1/bandits").json() == {"bandits": ["ads"]}
+    assert client.post(f"{B}/ask", json={}).status_code == 200
+
+
+def test_every_operation_is_in_the_document_and_has_a_route(client):
+    document = client.get("/openapi.json").json()
+    assert document == openapi.DOCUMENT
+    assert document["openapi"].startswith("3.1")
+    listed = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
+    assert listed == {(operation.method, operation.path.replace(":path", "")) for operation in OPERATIONS}
+    for operation in OPERATIONS:
+        assert callable(getattr(endpoints, operation.endpoint))
+
+
+def test_the_page_is_there_and_cached_by_its_content(client):
+    page = client.get("/")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    for name in re.findall(r'(?:src|href)="(page/[^"]+)"', page.text):
+        answer = client.get("/" + name)
+        assert answer.status_code == 200
+        again = client.get("/" + name, headers={"If-None-Match": answer.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+    assert client.get("/page/nothing.js").status_code == 404
+
+
+def test_a_failure_in_the_middle_of_a_batch_gives_nobody_half_of_it(client, monkeypatch):
+    member = client.host.joined["ads"].member
+    client.post(f"{B}/credit", json={"amount": 100})
+    real, calls = member.ask, []
+
+    def failing(**options):
+        calls.append(1)
+        if len(calls) == 4:
+            raise StoreFailed("no more")
+        return real(**options)
+
+    monkeypatch.setattr(member, "ask", failing)
+    assert client.post(f"{B}/ask", json={"count": 10}).status_code == 503
+    assert (len(calls), member.status().pending, member.reserved) == (4, 0, 0.0)
+
+
+def test_a_mistake_of_ours_is_logged_and_not_shown(client, monkeypatch, caplog):
+    def mistaken(self, body, by):
+        raise ZeroDivisionError("secret detail")
+
+    monkeypatch.setattr(Hosted, "ask", mistaken)
+    answer = client.post(f"{B}/ask", json={})
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
+    assert "secret detail" in caplog.text

@@ -1,0 +1,259 @@
+"""`paceline serve`, `token` and `demo` as processes: how they start, what they say, and how they end."""
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+import urllib.request
+
+import pytest
+from asking import request
+from command import call, succeeded
+from service import ADS, Process, serving
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    with serving(folder) as process:
+        assert request(process.address, "/v1/bandits/ads", ADS, "PUT")[0] == 201
+        yield process
+
+
+def test_the_first_line_says_where_the_page_is(served):
+    assert served.first.startswith("paceline serves sqlite:///")
+    assert served.first.endswith(f"the page is at {served.address}/\n")
+    with urllib.request.urlopen(served.address + "/", timeout=20) as page:
+        assert b"<title>paceline</title>" in page.read()
+
+
+def events(address, path, wanted):
+    """The first events of a stream."""
+    found = []
+    with urllib.request.urlopen(address + path, timeout=20) as stream:
+        name = None
+        for line in stream:
+            if line.startswith(b"event: "):
+                name = line[7:].strip().decode()
+            elif line.startswith(b"data: "):
+                found.append((name, json.loads(line[6:])))
+                if wanted(found):
+                    return found
+    raise AssertionError(f"the stream has ended: {found}")
+
+
+def test_the_stream_shows_the_state_and_then_what_happens(served):
+    first = events(served.address, "/v1/bandits/ads/stream", lambda found: len(found) >= 2)
+    assert [name for name, _ in first[:2]] == ["history", "state"]
+    before = first[1][1]["fleet"]["rounds"]
+
+    def ask():
+        time.sleep(0.3)
+        request(served.address, "/v1/bandits/ads/ask", {"count": 5})
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    path = "/v1/bandits/ads/stream"
+    seen = events(
+        served.address,
+        path,
+        lambda found: (
+            any(name == "state" and value["fleet"]["rounds"] == before + 5 for name, value in found)
+            and any(name == "events" for name, _ in found)
+        ),
+    )
+    thread.join()
+    asks = [event for name, value in seen if name == "events" for event in value]
+    assert len([event for event in asks if event["event"] == "ask"]) >= 5
+
+
+def test_sigterm_ends_streams_hands_back_and_exits_with_0(tmp_path):
+    with serving(tmp_path) as process:
+        request(process.address, "/v1/bandits/ads", ADS, "PUT")
+        ended = []
+
+        def look_on():
+            with urllib.request.urlopen(process.address + "/v1/bandits/ads/stream", timeout=20) as stream:
+                ended.append(stream.read())
+
+        thread = threading.Thread(target=look_on)
+        thread.start()
+        deadline = time.monotonic() + 10
+        while request(process.address, "/v1/bandits/ads/events")[0] != 200 or time.monotonic() > deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        began = time.monotonic()
+        code, out, err = process.stop(signal.SIGTERM)
+        thread.join(10)
+        assert (code, out) == (0, "paceline has stopped, and handed back what it held\n"), err
+        assert time.monotonic() - began < 9  # it did not wait for the stream to be given up
+        assert b"event: end" in ended[0]
+        assert "Traceback" not in err
+
+
+def test_a_request_under_way_is_finished(tmp_path):
+    with serving(tmp_path) as process:
+        request(process.address, "/v1/bandits/ads", ADS, "PUT")
+        host, port = process.address.removeprefix("http://").split(":")
+        body = b'{"count": 2}'
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            head = f"POST /v1/bandits/ads/ask HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: application/json\r\n"
+            connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:5])
+            time.sleep(0.3)
+            process.process.send_signal(signal.SIGTERM)
+            time.sleep(0.3)
+            connection.sendall(body[5:])
+            answer = connection.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 200"), answer
+        assert process.stop()[0] == 0
+
+
+def test_without_a_token_it_listens_on_this_machine_only(tmp_path):
+    store = f"sqlite:///{tmp_path}/ads.db"
+    done = call("serve", "--store", store, "--host", "0.0.0.0", "--port", 0)
+    assert done.returncode == 2
+    assert "--host must be 127.0.0.1" in done.stderr
+    assert done.stderr.count("\n") == 1
+    token = succeeded("token", "add", "--store", store, "--label", "shop", "--role", "decider").strip()
+    with serving(tmp_path, "--host", "0.0.0.0") as process:
+        address = process.address.replace("0.0.0.0", "127.0.0.1")
+        assert request(address, "/v1/bandits")[0] == 401
+        assert request(address, "/v1/bandits", token=token) == (200, {"bandits": []})
+        assert request(address, "/v1/bandits/ads", ADS, "PUT", token=token)[0] == 403
+
+
+def test_tokens_are_added_listed_and_revoked(tmp_path):
+    store = ("--store", f"sqlite:///{tmp_path}/ads.db")
+    token = succeeded("token", "add", *store, "--label", "shop", "--role", "reader").strip()
+    assert len(token) > 40
+    listed = succeeded("token", "list", *store)
+    assert listed.split()[:2] == ["shop", "reader"]
+    assert token not in listed
+    taken = call("token", "add", *store, "--label", "shop", "--role", "reader")
+    assert (taken.returncode, taken.stderr.count("\n")) == (2, 1)
+    assert succeeded("token", "revoke", *store, "--label", "shop") == "Revoked: shop\n"
+    assert succeeded("token", "list", *store) == ""
+    assert call("token", "revoke", *store, "--label", "shop").returncode == 2
+    assert call("token", "add", *store, "--label", "../x", "--role", "reader").returncode == 2
+
+
+def test_a_token_may_come_from_a_file_or_the_environment(tmp_path):
+    token = "t" * 32
+    (tmp_path / "token").write_text(token + "\n")
+    with serving(tmp_path, "--token-file", tmp_path / "token") as process:
+        assert request(process.address, "/v1/whoami")[0] == 401
+        assert request(process.address, "/v1/whoami", token=token)[1]["role"] == "operator"
+        _, out, err = process.stop()
+        assert token not in process.first + out + err
+    with serving(tmp_path, env={"PACELINE_TOKEN": token}) as process:
+        assert request(process.address, "/v1/whoami", token=token)[0] == 200
+    assert call("serve", "--store", f"sqlite:///{tmp_path}/ads.db", "--token", "short").returncode == 2
+
+
+def test_a_port_that_is_taken_is_one_line(served, tmp_path):
+    port = served.address.rpartition(":")[2]
+    done = call("serve", "--store", f"sqlite:///{tmp_path}/ads.db", "--port", port)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "must be free to listen at" in done.stderr
+
+
+def test_a_store_that_cannot_be_opened_is_one_line(tmp_path):
+    for store in (f"sqlite:///{tmp_path}/nowhere/ads.db", "mysql://root:secret@db/ads"):
+        done = call("serve", "--store", store)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert "secret" not in done.stderr
+
+
+def test_with_a_journal_a_killed_service_comes_back_as_the_same_worker(tmp_path):
+    path, options = "/v1/bandits/ads", ("--worker", "web-1", "--journal-dir", tmp_path / "journals")
+    with serving(tmp_path, *options) as first:
+        request(first.address, path, ADS, "PUT")
+        _, answer = request(first.address, f"{path}/ask", {"count": 50})
+        ids = [decision["id"] for decision in answer["decisions"] if decision["arm"]]
+        before = request(first.address, path)[1]["fleet"]
+        first.stop(signal.SIGKILL)
+    with serving(tmp_path, *options) as second:
+        _, answer = request(
+            second.address, f"{path}/tell", {"items": [{"id": id, "reward": 1, "cost": 0} for id in ids]}
+        )
+        assert {item["result"] for item in answer["items"]} == {"taken"}
+        after = request(second.address, path)[1]["fleet"]
+        assert [row["name"] for row in after["workers"]] == ["web-1"]
+        assert (after["rounds"], after["credited"]) == (before["rounds"], before["credited"])
+        assert after["headroom"] + after["pool"] == pytest.approx(after["credited"])  # nothing is stranded
+    assert call("serve", "--store", f"sqlite:///{tmp_path}/ads.db", "--journal-dir", tmp_path).returncode == 2
+
+
+def test_the_demonstration_runs_by_itself_and_leaves_nothing_behind(tmp_path):
+    environment = {"TMPDIR": str(tmp_path)}
+    with Process("--no-browser", "--speed", 5, env=environment, command="demo") as demo:
+        folders = list(tmp_path.glob("paceline-demo-*"))
+        assert len(folders) == 1
+        deadline = time.monotonic() + 60
+        while True:
+            status, state = request(demo.address, "/v1/bandits/summer-campaign")
+            assert status == 200
+            if state["fleet"]["rounds"] > 100 and state["fleet"]["spent"] > 0:
+                break
+            assert time.monotonic() < deadline, state["fleet"]
+            time.sleep(0.3)
+        fleet = state["fleet"]
+        assert fleet["spent"] + fleet["reserved"] <= fleet["credited"] + 1e-9
+        code, out, err = demo.stop(signal.SIGINT)
+    assert (code, err) == (0, "")
+    assert out.endswith("nothing is left of it.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_serving_without_the_packages_says_what_to_install(tmp_path):
+    (tmp_path / "starlette.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'starlette'\", name='starlette')"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    for command in (["demo", "--no-browser"], ["serve", "--store", f"sqlite:///{tmp_path}/ads.db"]):
+        done = call(*command, env=environment)
+        assert done.returncode == 2
+        assert (
+            done.stderr
+            == 'paceline: error: this needs packages that are not installed: pip install "paceline[serve]"\n'
+        )
+
+
+def test_two_services_share_one_budget_and_each_may_end(tmp_path):
+    """Asked in turn, told through the other one; one ends, and what it held is for the other."""
+    path = "/v1/bandits/ads"
+    settings = {**ADS, "budget": 0.1, "max_cost": 1.0}
+    with serving(tmp_path, "--worker", "one") as one, serving(tmp_path, "--worker", "two") as two:
+        request(one.address, path, settings, "PUT")
+        assert request(two.address, path, settings, "PUT") == (200, {"name": "ads", "made": False})
+        told = 0
+        for _ in range(60):
+            for here, there in ((one, two), (two, one)):
+                _, answer = request(here.address, f"{path}/ask", {"count": 5})
+                news = [{"id": d["id"], "reward": 0.5, "cost": 0.75} for d in answer["decisions"] if d["arm"]]
+                if news:
+                    _, results = request(there.address, f"{path}/tell", {"items": news})
+                    assert [item["result"] for item in results["items"]] == ["taken"] * len(news)
+                    told += len(news)
+        deadline = time.monotonic() + 30
+        while True:
+            fleet = request(one.address, path)[1]["fleet"]
+            request(two.address, path)
+            assert fleet["spent"] + fleet["reserved"] <= fleet["credited"] + 1e-9
+            if fleet["rounds"] == 600 and fleet["spent"] == pytest.approx(0.75 * told, rel=1e-6):
+                break
+            assert time.monotonic() < deadline, fleet
+            time.sleep(0.2)
+        assert fleet["reserved"] == 0.0
+        assert {row["name"] for row in fleet["workers"]} == {"one", "two"}
+        assert two.stop()[0] == 0
+        time.sleep(0.6)  # a new picture
+        after = request(one.address, path)[1]["fleet"]
+        assert [row["name"] for row in after["workers"]] == ["one"]
+        left = after["credited"] - after["spent"] - after["reserved"]
+        held = after["headroom"] + after["pool"]
+        assert held == pytest.approx(left, abs=1e-6)
