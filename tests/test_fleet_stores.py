@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from contextlib import closing
 
 import pytest
@@ -60,7 +61,18 @@ def check_opening_at_once(address):
 
 
 def check_a_copy_of_the_process(store, fleet):
-    """A forked copy has a connection of its own, and the parent keeps its own."""
+    """A forked copy has a connection of its own, also if another thread was within a transaction."""
+    within = threading.Event()
+
+    def take_long(cursor):
+        cursor.execute("UPDATE fleet SET name = name")
+        within.set()
+        time.sleep(0.3)
+
+    thread = threading.Thread(target=store._do, args=(take_long,))
+    thread.start()
+    assert within.wait(10)
+    began = time.monotonic()
     pid = os.fork()
     if pid == 0:
         try:
@@ -68,6 +80,8 @@ def check_a_copy_of_the_process(store, fleet):
         finally:
             os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
+    assert time.monotonic() - began < 5.0  # SQLite waits for ten seconds where it believes in a lock
+    thread.join()
     store.credit(fleet, {"cost": 2}, by="parent")
     assert store.account(fleet).income == (8 * UNIT + 3,)
 

@@ -1,7 +1,6 @@
 """A store in an SQL database: the statements, which are the same for every engine, and the steps between them."""
 
 import json
-import os
 import re
 import secrets
 from abc import abstractmethod
@@ -28,14 +27,13 @@ from paceline.fleet.settings import (
     rehearse,
 )
 from paceline.fleet.store import Act, Store, Token, Versioned, WorkerRow, check_name
+from paceline.live.forks import watch
 
 DAY = 86_400_000  # milliseconds: how long answers are kept
 NEWS_AT_ONCE = 500
 MOST_ACTS = 1000
 LONGEST_KEY = 1000  # characters
 ORPHANED = ""  # the owner of news that is for whoever comes by
-
-LEFT_BEHIND: list[Any] = []  # connections of the processes that this one is a copy of: to close one would be to use it
 
 T = TypeVar("T")
 
@@ -65,14 +63,17 @@ def migrations() -> list[tuple[int, list[str]]]:
 class SQLStore(Store):
     """The calls of a store as transactions; an engine says how one is made, and what time it is.
 
-    One connection, used by one thread at a time. A forked copy of the process gets its own.
+    One connection, used by one thread at a time. When the process is forked there is none: SQLite keeps track of its
+    locks in the memory of the process, and a copy made within a transaction believes for ever that the file is locked;
+    a copy of a connection to a server would be a second voice on one wire. Both sides connect anew when they need to.
     """
 
     for_update = ""  # what a select says that is to keep others from a row until the transaction is over
 
     def __init__(self) -> None:
-        self._lock, self._process = RLock(), os.getpid()
+        self._lock = RLock()
         self._connection: Any = None
+        watch().add_restable(self)
 
     # What an engine brings.
 
@@ -91,27 +92,22 @@ class SQLStore(Store):
                 self._connection.close()
             self._connection = None
 
-    def _leave_behind(self) -> None:
-        """Forget a connection that belongs to another process, without a word to the other end."""
-        if self._connection is not None:
-            LEFT_BEHIND.append(self._connection)
-            self._connection = None
-
     def _do(self, work: Callable[[Cursor], T]) -> T:
         """One transaction of this process and thread."""
-        self._look_for_fork()
         with self._lock:
             return self._in_transaction(work)
 
-    def _look_for_fork(self) -> None:
-        """In a copy of the process neither the lock nor the connection is ours."""
-        if self._process != os.getpid():
-            self._lock, self._process = RLock(), os.getpid()
-            self._leave_behind()
+    def rest(self) -> None:
+        """Before a fork: the transaction at hand comes to its end (engines have their limits), then the connection."""
+        self._lock.acquire()
+        self._disconnect()
+
+    def go_on(self) -> None:
+        """After a fork, on both sides."""
+        self._lock.release()
 
     def close(self) -> None:
         """Let go of the connection."""
-        self._look_for_fork()
         with self._lock:
             self._disconnect()
 

@@ -3,6 +3,9 @@
 A forked copy of a program has a copy of every bandit, with a copy of its headroom: were it used, the same money would
 be spent twice. So in the copy every bandit is stopped. Its file of the journal is closed there, too: else the copy
 would keep the journal locked after its owner has died.
+
+What another thread was in the middle of stays half done in the copy for ever. So a copy is made only while things that
+must not be caught so, the connections of a store, are at rest.
 """
 
 import os
@@ -21,23 +24,58 @@ class Stoppable(Protocol):
     def __hash__(self) -> int: ...
 
 
+class Restable(Protocol):
+    """What must be at rest while a copy of its process is made."""
+
+    def rest(self) -> None:
+        """Called before: come to rest, and stay so."""
+
+    def go_on(self) -> None:
+        """Called afterwards, in the process and in its copy, by the thread that called `rest`."""
+
+    def __hash__(self) -> int: ...
+
+
 class Watch:
-    """The bandits of this process."""
+    """The bandits of this process, and what else must know of its copies."""
 
     def __init__(self) -> None:
         self.lock = Lock()
         self.bandits: WeakSet[Stoppable] = WeakSet()
+        self.forking = Lock()  # held from before a fork until after it
+        self.restable: WeakSet[Restable] = WeakSet()
+        self.resting: list[Restable] = []
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self.stop_all)
+            os.register_at_fork(before=self.rest_all, after_in_parent=self.go_on, after_in_child=self.stop_all)
 
     def add(self, bandit: Stoppable) -> None:
         """Have a bandit stopped in every copy of this process."""
         with self.lock:
             self.bandits.add(bandit)
 
+    def add_restable(self, thing: Restable) -> None:
+        """Have something at rest whenever a copy of this process is made."""
+        with self.forking:
+            self.restable.add(thing)
+
+    def rest_all(self) -> None:
+        """What happens before a copy is made."""
+        self.forking.acquire()
+        self.resting = list(self.restable)
+        for thing in self.resting:
+            thing.rest()
+
+    def go_on(self) -> None:
+        """What happens when the copy is made."""
+        for thing in self.resting:
+            thing.go_on()
+        self.resting = []
+        self.forking.release()
+
     def stop_all(self) -> None:
         """What happens in the copy."""
         self.lock = Lock()  # another thread may have had it
+        self.go_on()
         for bandit in list(self.bandits):
             bandit.stop_in_copy()
 
