@@ -249,6 +249,21 @@ def test_parameters_that_json_cannot_hold_are_refused_before_there_is_a_file(tmp
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name", ["journal", "journal.000001", "journal.000001.gz", "link"])
+def test_a_journal_is_not_saved_over(tmp_path, name):
+    closed = "gzip" if name.endswith(".gz") else "keep"
+    with Bandit(["a"], 1.0, "uniform", journal=tmp_path / "journal", rotate_every=5, closed=closed) as bandit:
+        (tmp_path / "link").symlink_to(tmp_path / "journal")
+        for _ in range(20):
+            bandit.tell(bandit.ask().id, 0.5, 0.5)
+            bandit.snapshot()
+        before = (tmp_path / name).read_bytes()
+        with pytest.raises(InvalidValue, match=r"path must be another file than a journal, which would be lost, got "):
+            bandit.save(tmp_path / name)
+        assert (tmp_path / name).read_bytes() == before
+        bandit.sync()
+
+
 # Files that are refused.
 
 
@@ -296,6 +311,9 @@ def test_a_body_that_does_not_fit_is_refused(saved):
         {"settings": {}},
         {**snapshot.read_file(saved), "arms": 3},
         {**snapshot.read_file(saved), "open": [0]},
+        {**snapshot.read_file(saved), "rolled": 3, "reports": 1.5},
+        {**snapshot.read_file(saved), "amounts": {**snapshot.read_file(saved)["amounts"], "spent": [10**30]}},
+        {**snapshot.read_file(saved), "clock": {**snapshot.read_file(saved)["clock"], "seed": -1}},
     ):
         snapshot.write_file(saved, body)
         with pytest.raises(UnreadableFile, match=r"must be a file written by Bandit\.save"):

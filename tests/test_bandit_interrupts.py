@@ -181,3 +181,21 @@ def test_a_journal_can_be_opened_again_after_an_interrupt_at_any_line(call, numb
         pytest.fail("it never ended")
     finally:
         signal.signal(number, before)
+
+
+def test_what_was_about_to_expire_still_does_after_an_interrupt():
+    """What is due is taken from a queue, and must not get lost between there and the books."""
+    for line in range(1, 10_000):
+        now = [0.0]
+        bandit = Bandit(["a"], 1.0, "uniform", start=9.0, expires=60.0, clock=lambda now=now: now[0])
+        ids = [bandit.ask().id for _ in range(4)]
+        now[0] = 61.0
+        finished = False
+        with suppress(KeyboardInterrupt), Interrupter(line, real=True):
+            bandit.ask()
+            finished = True
+        bandit.ask()
+        assert bandit.expired == ids, f"interrupted at line {line}"
+        if finished:
+            return
+    pytest.fail("the call never ended")

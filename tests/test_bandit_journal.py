@@ -631,3 +631,26 @@ def test_a_snapshot_that_cannot_be_written_stops_nothing(tmp_path):
     for name in ("journal.snapshot", "journal.snapshot.old"):
         shutil.rmtree(tmp_path / name)
     assert opened_state(tmp_path / "journal") == (state_after(60), None)
+
+
+def test_a_program_may_go_to_another_folder(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with begin_journal("journal", rotate_every=5) as bandit:
+        monkeypatch.chdir("elsewhere")
+        live(bandit, 30)
+        bandit.snapshot()
+        state = state_of(bandit)
+        assert len(list(bandit.events())) == bandit._journal.lines - len(list(tmp_path.glob("journal.0*"))) - 1
+    assert not list((tmp_path / "elsewhere").iterdir())
+    with Bandit.open(tmp_path / "journal", clock=stopped) as reopened:
+        assert state_of(reopened) == state
+
+
+def test_a_link_beside_the_journal_is_not_followed(tmp_path):
+    """Who has a journal stands in a file whose name can be guessed."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / "journal.owner").symlink_to(precious)
+    begin_journal(tmp_path / "journal").close()
+    assert precious.read_text() == "mine"

@@ -549,3 +549,27 @@ def test_credits_by_resource_that_are_refused(with_two, amount, error, message):
 def test_a_new_arm_by_resource_that_is_refused(with_two, max_cost, error, message):
     with refused(with_two, error, message):
         with_two.add("c", max_cost)
+
+
+def test_a_debit_so_small_that_its_units_vanish_is_not_free():
+    bandit = Bandit(["a"], 0.0, max_cost=2.0**40)
+    with refused(bandit, InvalidValue, "debit must be at most the headroom, 0.0, got 5e-324"):
+        bandit.debit(5e-324)
+
+
+@pytest.mark.parametrize("worker", [None, "w"])
+def test_numbers_too_long_to_be_written_are_refused_in_one_line(worker):
+    bandit = Bandit(["a"], 1.0, worker=worker)
+    bandit.ask()
+    long = 10**5000 if worker is None else f"w-{'9' * 5000}"
+    for call in (
+        lambda: bandit.tell(long),
+        lambda: bandit.tell(long, 0.5, 0.5),
+        lambda: bandit.cancel(long),
+        lambda: bandit.expire(long),
+        lambda: bandit.look_up(long),
+    ):
+        with unchanged(bandit), pytest.raises(UnknownName, match="id must be"):
+            call()
+    with refused(bandit, InvalidValue, "over must be a whole number from 0 to 2147483647, got a number of 16610 bits"):
+        bandit.credit(1.0, over=10**5000)

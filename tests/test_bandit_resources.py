@@ -20,6 +20,7 @@ from bookkeeper import (
 )
 
 from paceline import Bandit, Conflict, Decision, InvalidValue, Problem, simulate
+from paceline.live.income import roll_over
 from paceline.problems.optimum import solve_several
 
 every_policy = pytest.mark.parametrize("policy", FOR_SEVERAL.values(), ids=FOR_SEVERAL)
@@ -454,3 +455,22 @@ def test_an_overrun_is_repaid_by_a_refill_a_credit_and_the_budget(cap):
     bandit.tell(third, 0.5, -1.0)
     assert (bandit.headroom, bandit.credited, bandit.spent) == (2.0, 12.0, 10.0)
     assert bandit.status().lost == 0.0
+
+
+@pytest.mark.parametrize("rolled", [False, True])
+def test_overruns_are_booked_as_long_as_they_can_be_counted(rolled):
+    """What is owed must not grow until it runs over 64 bits, and comes out as headroom at the other end."""
+    bandit = Bandit(["a"], 1.0, "uniform", start=20.0)
+    ids = [bandit.ask().id for _ in range(20)]
+    for count, id in enumerate(ids[:7], 1):
+        bandit.tell(id, 0.5, 2.0**28, overrun=True)
+        if rolled:
+            roll_over(bandit._ledger)
+        assert bandit.headroom == 20 - (2**28 - 1) * count
+    bandit.tell(ids[7], 0.5, 2.0**27, overrun=True)
+    for id in ids[8:]:
+        with refused(bandit, InvalidValue, f"cost of decision {id} (a) must be in [0, "):
+            bandit.tell(id, 0.5, 2.0**28, overrun=True)
+    bandit.tell(ids[0], 0.5, 2.0**28, overrun=True)  # known
+    bandit.tell(ids[-1], 0.5, 0.5)  # within what was reserved
+    assert bandit.ask().arm is None

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from queue import Empty, SimpleQueue
 from random import Random
 from threading import Barrier, Event
@@ -13,6 +13,7 @@ import pytest
 from bookkeeper import cost_of, keeps_the_promise, reward_of, state_of
 
 from paceline import Bandit, Conflict
+from paceline.live import snapshot
 
 THREADS, ASKS = 8, 150
 MAX_COSTS = {"a": 0.25, "b": 1.0, "c": 0.5}
@@ -157,3 +158,31 @@ def test_old_news_too_waits_for_the_disk(tmp_path, monkeypatch):
             assert waited
             assert first.result() == second.result()
     bandit.close()
+
+
+def test_nobody_waits_for_a_snapshot_that_waits_for_another(tmp_path, monkeypatch):
+    """Two are asked for, and the first takes long: whoever asks for a decision meanwhile gets one."""
+    bandit = Bandit(["a"], 1.0, "uniform", journal=tmp_path / "journal")
+    writing, may_end, write = Event(), Event(), snapshot.write_file
+
+    def slow_write(*given):
+        writing.set()
+        assert may_end.wait(60)
+        write(*given)
+
+    monkeypatch.setattr(snapshot, "write_file", slow_write)
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(bandit.snapshot)
+        assert writing.wait(60)
+        others = [pool.submit(bandit.snapshot), pool.submit(bandit.close)]
+        try:
+            wait(others, 0.2)  # long enough for both to have begun
+            asked = pool.submit(bandit.ask)
+            assert asked.result(60).id == 1
+        finally:
+            may_end.set()
+        first.result()
+        assert others[0].exception() is None or "was closed" in str(others[0].exception())
+        others[1].result()
+    with Bandit.open(tmp_path / "journal") as reopened:
+        assert reopened.rounds == 1

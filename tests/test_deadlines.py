@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paceline import Bandit
-from paceline.live.deadlines import FEW, Deadlines
+from paceline.live.deadlines import FEW, MOST_STALE, Deadlines
 
 STEPS = st.lists(st.tuples(st.sampled_from(["push", "push", "tell", "due"]), st.integers(0, 50)), max_size=400)
 
@@ -86,3 +87,20 @@ def test_memory_stays_flat_when_all_is_told_in_time(order):
     finally:
         tracemalloc.stop()
     assert grown < 5000 * 4  # an entry of the queue alone has more than a hundred bytes
+
+
+def test_no_call_clears_up_after_all_who_were_told_in_time():
+    """Nobody asked while they were told, and then their deadlines pass, all at once."""
+    now = [0.0]
+    bandit = Bandit(["a"], 1.0, "uniform", start=5000.0, expires=60.0, clock=lambda: now[0])
+    ids = [bandit.ask().id for _ in range(5000)]
+    for id in ids[:-1]:
+        bandit.tell(id, 0.5, 0.5)
+    now[0] = 61.0
+    left = [len(bandit._ledger.deadlines)]
+    while bandit.expired != ids[-1:]:
+        bandit.credit(1.0)  # which is no round
+        bandit.cancel(bandit.ask(expires=3600.0).id)
+        left.append(len(bandit._ledger.deadlines))
+    assert all(before - after <= 3 * MOST_STALE for before, after in pairwise(left))  # three calls each time
+    assert left[-1] < FEW

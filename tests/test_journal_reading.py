@@ -84,6 +84,17 @@ def test_a_clock_that_fails_in_tell_changes_nothing(tmp_path):
         assert bandit.pending == {}
 
 
+def test_the_time_of_an_event_is_read_once(tmp_path):
+    """A clock that fails later, when a segment is begun, would leave a decision that nobody has got."""
+    looks = []
+    with begin_journal(tmp_path / "journal", clock=lambda: float(looks.append(0) or 1), rotate_every=4) as bandit:
+        for number in range(1, 20):
+            before = len(looks)
+            assert bandit.ask().id == number
+            assert len(looks) == before + 1
+    assert len(headers(tmp_path / "journal")) > 4
+
+
 # The events in words.
 
 

@@ -16,6 +16,8 @@ from journals import begin_journal
 import paceline as pl
 from paceline.cli import main
 from paceline.live import export, snapshot
+from paceline.live.events import KINDS, Pace
+from paceline.live.log import DESCRIPTIONS, WORDS
 from paceline.live.rounds import Rounds
 from paceline.live.segments import closed_segments
 
@@ -95,6 +97,20 @@ def test_every_event_is_a_line(journal, capsys):
         assert what.startswith(entry["arm"] or "sits out")
         if kind == "tell":
             assert f"reward {entry['reward']:.10g}, cost {entry['cost']:.10g}" in what
+
+
+def test_every_kind_of_event_has_words(tmp_path, capsys):
+    """Also what only a fleet writes: there is a pace, and then none."""
+    with begin_journal(tmp_path / "journal", clock=ticking()) as bandit:
+        bandit._book(Pace((0.25,), 1_000_000))
+        bandit._book(Pace((None,), 1_001_000))
+    _, printed = log(capsys, tmp_path / "journal")
+    assert [line.split(maxsplit=3)[2:] for line in printed.splitlines()] == [
+        ["pace", "0.25 a round"],
+        ["pace", "by the line"],
+    ]
+    assert WORDS.keys() == KINDS.keys()
+    assert DESCRIPTIONS.keys() == set(KINDS.values())
 
 
 def test_tail_and_times_choose_lines(journal, capsys):
@@ -570,7 +586,11 @@ def test_a_table_of_some_time_and_of_an_empty_journal(journal, tmp_path, capsys)
 
 def test_a_table_must_not_take_the_place_of_the_journal(journal, tmp_path, capsys):
     before = journal.read_bytes()
-    assert "another file than the journal" in log(capsys, journal, "--csv", journal)[1]
+    closed = tmp_path / "other.000001"
+    closed.write_bytes(before)
+    for table in (journal, closed):
+        assert "another file than a journal" in log(capsys, journal, "--csv", table)[1]
+        assert table.read_bytes() == before
     assert "in a folder that exists" in log(capsys, journal, "--csv", tmp_path / "no" / "x.csv")[1]
     damage(journal, 10)
     assert log(capsys, journal, "--parquet", tmp_path / "x.parquet")[0] == 2

@@ -11,6 +11,8 @@ from paceline.errors import InvalidValue
 # Round numbers are multiplied by a 31-bit fraction in the guard; below 2**31 that stays exact in 64 bits.
 MOST_ROUNDS = 2**31 - 1
 
+LONG = 200  # bits of a number that is not written out
+
 
 def real(
     thing: str,
@@ -90,8 +92,19 @@ def whole(thing: str, value: object, low: int, high: int | None = None) -> int:
     number = int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
     if number is None or number < low or (high is not None and number > high):
         rule = f"of at least {low}" if high is None else f"from {low} to {high}"
-        raise InvalidValue(f"{thing} must be a whole number {rule}, got {value!r}")
+        raise InvalidValue(f"{thing} must be a whole number {rule}, got {shown(value)}")
     return number
+
+
+def shown(value: object) -> str:
+    """A value for a message; Python refuses to write a whole number of thousands of digits.
+
+    >>> shown(7), shown(10**5000)
+    ('7', 'a number of 16610 bits')
+    """
+    if isinstance(value, int) and value.bit_length() > LONG:
+        return f"a number of {value.bit_length()} bits"
+    return repr(value)
 
 
 def rounds(thing: str, value: object) -> int:

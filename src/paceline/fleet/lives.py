@@ -76,7 +76,7 @@ class LifeFile:
     """The file beside a journal."""
 
     def __init__(self, journal: str | os.PathLike[str]) -> None:
-        self.path = Path(f"{os.fspath(journal)}.life")
+        self.path = Path(f"{os.fspath(journal)}.life").absolute()  # as the journal
 
     def write(self, fleet: str, name: str, version: int, standing: Standing, intent: Intent | None = None) -> None:
         """Write all of it, or nothing."""

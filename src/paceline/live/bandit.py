@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from types import EllipsisType, TracebackType
 from typing import Any
 
@@ -20,7 +21,7 @@ from paceline.live.config import make_config
 from paceline.live.decision import Decision
 from paceline.live.estimate import ArmEstimate, arm_estimate
 from paceline.live.events import Event, Opened, write_tell
-from paceline.live.keeper import KEEP
+from paceline.live.keeper import KEEP, Keeper
 from paceline.live.ledger import Ledger
 from paceline.live.log import entries_of
 from paceline.live.options import check_options, check_path
@@ -29,6 +30,7 @@ from paceline.live.picture import picture_of
 from paceline.live.pulls import is_told
 from paceline.live.record import Record, record_of
 from paceline.live.reports import report_of
+from paceline.live.segments import check_no_journal
 from paceline.live.status import Status, glance_at, status_of
 from paceline.policies import PolicyLike
 from paceline.policies.code import digest_of_code
@@ -229,6 +231,7 @@ class Bandit(Booking):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one readable JSON file, all or nothing."""
         check_path("path", path)
+        check_no_journal("path", Path(path))
         with self._lock:
             self._check_books()
             self._ledger.config.to_dict()  # a setting that no file can hold is named before all else
@@ -329,7 +332,7 @@ class Bandit(Booking):
                 settle(ledger, number, pull, reward, costs)  # type: ignore[arg-type]  # a float
                 self._stopped = None
                 if self._journal is not None:
-                    self._tend()
+                    self._tend(now)
             else:
                 event = requests.tell(ledger, number, reward, costs, self._now(), overrun)
                 if event is not None:
@@ -633,19 +636,26 @@ class Bandit(Booking):
 
     def snapshot(self) -> None:
         """Write the state beside the journal, so that opening it again takes in only what came after."""
-        with self._lock:
-            if self._stopped is not None:
-                self._look_again()
-            keeper = self._keeper
-            if keeper is None:
-                raise InvalidValue("snapshot must have a journal to go with, got a bandit without one; use save")
-            self._look_at(keeper.journal)
-            keeper.finish()
-            with signals_held():
-                keeper.begin_snapshot(self._ledger)
+        keeper = self._keeper
+        if keeper is None:
+            raise InvalidValue("snapshot must have a journal to go with, got a bandit without one; use save")
+        while not self._begin_snapshot(keeper):
+            keeper.finish()  # while others may go on
         keeper.finish()
         if keeper.trouble is not None:
             raise keeper.trouble
+
+    def _begin_snapshot(self, keeper: Keeper) -> bool:
+        """Take a picture to be written down, unless the last one is still being written."""
+        with self._lock:
+            if self._stopped is not None:
+                self._look_again()
+            self._look_at(keeper.journal)
+            if keeper.is_writing():
+                return False
+            with signals_held():
+                keeper.begin_snapshot(self._ledger)
+            return True
 
     def sync(self) -> None:
         """Make everything so far survive a loss of power; without a journal there is nothing to do."""
@@ -660,6 +670,8 @@ class Bandit(Booking):
 
     def close(self) -> None:
         """Close the journal, which frees it for others; a bandit with a journal cannot be used afterwards."""
+        if self._keeper is not None:
+            self._keeper.finish()  # while others may go on
         with self._lock:
             if self._keeper is not None and self._journal is not None:
                 self._keeper.finish()

@@ -112,7 +112,7 @@ class Booking:
         decision = ledger.begin(slot, reason, tag, now, deadline, facts)
         self._stopped = None
         if self._journal is not None:
-            self._tend()
+            self._tend(now)
         if ledger.is_notable:
             self._take_note()
         return decision
@@ -142,11 +142,13 @@ class Booking:
     def _expire_due(self, now: int) -> None:
         """Expire what is due by the clock, a few at a time: the next call goes on."""
         ledger = self._ledger
-        if not len(ledger.deadlines):
+        if not ledger.deadlines.is_due(now):
             return
-        due = ledger.due(now, EXPIRE_AT_ONCE)
+        with signals_held():  # what is taken from the queue must expire
+            due = ledger.due(now, EXPIRE_AT_ONCE)
+            if due:
+                self._book(Expire(due, now))
         if due:
-            self._book(Expire(due, now))
             LOG.info("decisions %s expired: a cost that is not known is charged in full", ", ".join(map(str, due)))
 
     def _expire_if_due(self, number: int, now: int) -> None:
@@ -176,7 +178,7 @@ class Booking:
                 self._append(write(event))
             self._ledger.apply(event)
             self._stopped = None
-            self._tend()
+            self._tend(event.time)
 
     def _append(self, text: str) -> None:
         """Journal an event, if there is a journal."""
@@ -196,11 +198,11 @@ class Booking:
             self._stopped = FAILED
             raise
 
-    def _tend(self) -> None:
+    def _tend(self, now: int) -> None:
         """Have snapshots written and segments closed when it is time; the books are those after the last line."""
         if self._keeper is not None and self._keeper.journal.lines >= self._keeper.due:
             with signals_held():
-                self._keeper.tend(self._ledger, self._digest, self._now())
+                self._keeper.tend(self._ledger, self._digest, now)
 
     def _commit(self) -> None:
         """Wait until what was written is on the disk; threads share a sync."""

@@ -206,16 +206,16 @@ def check_arms(arms: object, known: Container[str] = ()) -> list[str]:
     """Names of new arms: texts that are not taken."""
     if isinstance(arms, str | bytes) or not isinstance(arms, Sequence):
         raise InvalidValue(f"arms must be a list of names, got {arms!r}")
-    names: list[str] = []
+    names: dict[str, None] = {}
     for name in arms:
         if not isinstance(name, str) or not name:
             raise InvalidValue(f"the name of an arm must be a text that is not empty, got {name!r}")
         if name in names or name in known:
             raise InvalidValue(f"names of arms must differ, got {name!r} twice")
-        names.append(name)
+        names[name] = None
     if not names:
         raise InvalidValue("arms must name at least one arm, got none")
-    return names
+    return list(names)
 
 
 def read_config(table: dict[str, Any], policy: PolicyLike | None) -> Config:

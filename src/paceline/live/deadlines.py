@@ -5,6 +5,7 @@ from collections.abc import Container
 
 STEPS = 4  # entries that are looked at with each new one while the queue is tidied
 FEW = 64  # entries that are not worth tidying
+MOST_STALE = 500  # entries of decisions that are told, met by one call that looks for what is due
 
 Entry = tuple[int, int]  # time, id
 
@@ -45,10 +46,18 @@ class Deadlines:
         """One of the decisions here does not wait any more."""
         self.left += 1
 
+    def is_due(self, now: int) -> bool:
+        """Whether a deadline has passed, be it of a decision that was told since."""
+        return any(heap and heap[0][0] <= now for heap in (self.heap, self.old))
+
     def due(self, now: int, waiting: Container[int], most: int) -> list[int]:
-        """Up to so many decisions whose deadline has passed, the earliest first; they are not here afterwards."""
+        """Up to so many decisions whose deadline has passed, the earliest first; they are not here afterwards.
+
+        If very many were told in time and none asked for since, it may take some calls to come to one that is due.
+        """
         found: list[int] = []
-        while len(found) < most:
+        stale = 0
+        while len(found) < most and stale < MOST_STALE:
             heap = self.heap
             if self.old and not (heap and heap[0] < self.old[0]):
                 heap = self.old
@@ -58,5 +67,6 @@ class Deadlines:
             if id in waiting:
                 found.append(id)
             else:
+                stale += 1
                 self.left = max(self.left - 1, 0)
         return found

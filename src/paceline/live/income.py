@@ -118,6 +118,14 @@ def roll_over(ledger: "Ledger") -> None:
         raise InvalidValue(f"rounds must stay at or below {ledger.rounds} with that much in stock, got one more")
 
 
+def most_overrun(ledger: "Ledger", d: int) -> float:
+    """The largest cost that can be booked in spite of the line: what is spent and what is owed must fit 64 bits."""
+    books = ledger.arm_set.books
+    committed = int(books.spent[d]) + int(books.reserved[d])
+    room = MOST_COUNT - max(committed, -ledger.headroom(d))
+    return ledger.currencies[d].amount(max(room, 0))
+
+
 def last_countable_round(ledger: "Ledger") -> int:
     """The last round whose lines can be counted in 64 bits, with all that was credited or may come back."""
     books = ledger.arm_set.books

@@ -77,7 +77,7 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike[str], mode: int = PRIVATE, wait: float = 0.0) -> None:
         check_locks(path)
-        self.path = Path(path)
+        self.path = Path(path).absolute()  # the program may go to another folder
         self._offset, self._crc, self.lines = START
         self._file = -1
         self._synced = 0
@@ -303,7 +303,8 @@ def has_name(file: int, path: Path) -> bool:
 def note_owner(path: Path) -> None:
     """Write down who has a journal."""
     with suppress(OSError):
-        note = os.open(owner_path(path), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW  # nobody's file behind a link
+        note = os.open(owner_path(path), flags, PRIVATE)
         try:
             os.write(note, f"process {os.getpid()} on {socket.gethostname()}".encode())
         finally:

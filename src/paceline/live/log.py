@@ -207,6 +207,7 @@ WORDS: dict[str, Callable[[Entry], str]] = {
     "cancel": lambda entry: f"{entry['id']} {entry['arm'] or ''}",
     "expire": lambda entry: " ".join(map(str, entry["ids"])),
     "credit": credit_in_words,
+    "pace": lambda entry: "by the line" if entry["rate"] is None else f"{amounts(entry['rate'])} a round",
     "add": lambda entry: f"{entry['arm']}: at most {amounts(entry['max_cost'])}",
     "status": lambda entry: f"{entry['arm']}: {entry['status']}",
     "observe": outcome_in_words,

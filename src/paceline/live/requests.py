@@ -11,6 +11,7 @@ import numpy as np
 
 from paceline import checks
 from paceline.errors import Conflict, InvalidValue, UnknownName
+from paceline.live import income
 from paceline.live.arms import ACTIVE
 from paceline.live.config import check_arms, one_policy
 from paceline.live.events import Add, Cancel, Costs, Credit, Expire, Facts, Merge, Observe, Set, SetStatus, Tell
@@ -23,6 +24,7 @@ from paceline.policies.policy import Policy
 from paceline.policies.rules import is_ours
 
 LONGEST_KEY = 1000  # characters
+LONGEST_NUMBER = 30  # digits: more rounds than there can be
 
 
 # Requests for a decision.
@@ -86,6 +88,8 @@ def tell(
 ) -> Tell | None:
     """A reward, costs, or both; None if all of it is known."""
     pull = ledger.pending.get(number)
+    if pull is None and number not in ledger.settled:
+        raise not_open(ledger, number)
     if reward is None and all(cost is None for cost in costs):
         raise InvalidValue(f"tell must be given a reward, a cost or both, got neither for decision {number}")
     if isinstance(reward, bool | np.bool_):
@@ -114,8 +118,9 @@ def check_costs(ledger: Ledger, number: int, pull: Pull, costs: tuple[Any, ...],
     checked: list[float | None] = []
     before = ledger.unknown if pull.told is None else pull.told.costs
     rows = zip(ledger.config.resources, costs, pull.largest, before, strict=True)
-    for resource, given, most, known in rows:
-        cost = None if given is None else resource.check_cost(decision, given, None if overrun else most)
+    for d, (resource, given, largest, known) in enumerate(rows):
+        most = max(largest, known or 0.0, income.most_overrun(ledger, d)) if overrun else largest
+        cost = None if given is None else resource.check_cost(decision, given, most)
         if None not in (cost, known) and cost != known:
             thing = label("cost", resource.name)
             raise Conflict(f"decision {number} must keep its {thing} {known!r}, got {cost!r}")
@@ -125,9 +130,7 @@ def check_costs(ledger: Ledger, number: int, pull: Pull, costs: tuple[Any, ...],
 
 def check_same(ledger: Ledger, number: int, reward: float | None, costs: tuple[Any, ...]) -> None:
     """News of a decision that is not open must be old news."""
-    told = ledger.settled.get(number)
-    if told is None:
-        raise not_open(ledger, number)
+    told = ledger.settled[number]
     if told == CANCELLED:
         news = reward, ledger.config.by_name(costs)
         raise Conflict(f"decision {number} was cancelled; it must not be told an outcome, got {news}")
@@ -170,7 +173,7 @@ def not_open(ledger: Ledger, number: int) -> UnknownName:
         return UnknownName(
             f"decision {number} is not open: it was to sit out, or {kept} others were settled since it was"
         )
-    return UnknownName(f"id must be that of a decision, from 1 to {ledger.rounds}, got {number}")
+    return UnknownName(f"id must be that of a decision, from 1 to {ledger.rounds}, got {checks.shown(number)}")
 
 
 def number_of(id: Any, worker: str | None) -> int:
@@ -178,7 +181,7 @@ def number_of(id: Any, worker: str | None) -> int:
     if worker is not None and isinstance(id, str):
         owner, _, digits = id.rpartition("-")
         digits = digits.partition(".")[0]  # what may follow is the slot of the arm
-        if digits.isascii() and digits.isdigit():
+        if digits.isascii() and digits.isdigit() and len(digits) <= LONGEST_NUMBER:
             if owner == worker:
                 return int(digits)
             raise UnknownName(f"id must be that of a decision of worker {worker}, got {id!r} of {owner or 'nobody'}")
@@ -235,7 +238,7 @@ def credit(ledger: Ledger, amount: Any, over: Any, rate: Any, time: int) -> Cred
 
 def debit(ledger: Ledger, amount: Any, rate: Any, time: int) -> Credit:
     """Money that leaves: no more than there is headroom."""
-    config, books = ledger.config, ledger.arm_set.books
+    config = ledger.config
     amounts: list[float | None] = []
     for d, (resource, given) in enumerate(zip(config.resources, config.in_order("debit", amount), strict=True)):
         if given is None and not config.is_unnamed:
@@ -243,11 +246,9 @@ def debit(ledger: Ledger, amount: Any, rate: Any, time: int) -> Credit:
             continue
         thing = label("debit", resource.name)
         less = checks.real(thing, given, 0, above_low=True, toward=UP)
-        left = int(line_of(books, d)) - int(books.spent[d]) - int(books.reserved[d])
-        if less * resource.currency.units > max(left, 0):
-            raise InvalidValue(
-                f"{thing} must be at most the headroom, {resource.currency.amount(max(left, 0))!r}, got {less!r}"
-            )
+        left, currency = max(ledger.headroom(d), 0), resource.currency
+        if less * currency.units > left or currency.charge(less) > left:  # the product may be infinite, or vanish
+            raise InvalidValue(f"{thing} must be at most the headroom, {currency.amount(left)!r}, got {less!r}")
         amounts.append(-less)
     if not isinstance(rate, bool):
         raise InvalidValue(f"rate must be True or False, got {rate!r}")

@@ -88,7 +88,7 @@ class Resource:
         return f"{cost:g} rounded up to a unit of {self.currency.amount(1):.2g}"
 
     def check_cost(self, decision: str, given: object, most: float | None) -> float:
-        """A cost that is told of a decision whose largest cost is ``most``; None where an overrun is meant."""
+        """A cost that is told of a decision, or of an arm, and may be so large; None where the books are elsewhere."""
         thing = f"{label('cost', self.name)} of {decision}"
         low = self.least_cost
         if is_below(given, low):

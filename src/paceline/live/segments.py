@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple, cast
 from zlib import crc32
 
 from paceline import __version__
-from paceline.errors import UnreadableFile
+from paceline.errors import InvalidValue, UnreadableFile
 from paceline.files import all_or_nothing, left_behind
 from paceline.live.journal import CHUNK, DIGITS, Journal, Place, Read, line_of, lock, open_file, parse, sync_folder
 
@@ -107,6 +107,17 @@ def is_unfinished(journal: Journal) -> bool:
     digits, rest = head[:DIGITS], head[DIGITS : DIGITS + 1 + len(TITLE_BYTES)]
     is_ours = all(digit in b"0123456789abcdef" for digit in digits) and (b" " + TITLE_BYTES).startswith(rest)
     return is_ours and len(rest) > len(b' ["') and b"\n" not in head
+
+
+def check_no_journal(thing: str, path: Path) -> None:
+    """Refuse to write over a journal, or a segment of one: what it tells is nowhere else."""
+    try:
+        with open_to_read(path) as file:
+            head = file.read(DIGITS + 1 + len(TITLE_BYTES))
+    except (OSError, EOFError, zlib.error):
+        return  # whoever writes there will see
+    if head[DIGITS + 1 :] == TITLE_BYTES:
+        raise InvalidValue(f"{thing} must be another file than a journal, which would be lost, got {path}")
 
 
 # Closed segments.

@@ -26,6 +26,7 @@ from paceline.live.journal import PRIVATE, sync_folder
 from paceline.live.ledger import Ledger
 from paceline.live.picture import picture_of
 from paceline.live.pulls import Pull, Told
+from paceline.live.reading import NONSENSE
 from paceline.live.reports import sums_of_reports
 from paceline.live.turnout import Turnout
 from paceline.policies import PolicyLike
@@ -337,5 +338,5 @@ def parse_ledger(
         return restore_ledger(body, policy) if version == FORMAT else restore_old(version, body, path, policy)
     except PacelineError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except NONSENSE as error:
         raise UnreadableFile(f"{path} must be a file written by Bandit.save; its content does not fit") from error
