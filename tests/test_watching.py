@@ -14,6 +14,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 import paceline as pl
+from paceline.live import status
 
 ODD = 'a "quoted"\\back\nslash {x="1"} ü'
 POOR = "headroom below the largest cost"
@@ -396,3 +397,24 @@ def test_what_is_told_and_kept_back_until_the_window_is_over_is_not_pending(capl
     assert (status.pending, list(bandit.pending), status.ages.oldest) == (1, [3], 1498.0)
     assert sum(arm.pending for arm in status.arms.values()) == 1
     assert said(caplog) == []
+
+
+def test_many_that_wait_are_counted_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A status lets others go on in between; it says the same as one that is made in one go."""
+    clock = Clock()
+    bandit = pl.Bandit(["a", "b", "c"], 1.0, "uniform", start=300.0, clock=clock, expires=500.0, silence=0.0)
+    for number in range(1, 201):
+        clock.time += 1.0
+        bandit.ask()
+        if number % 3 == 0:
+            bandit.tell(number, reward=0.5, cost=0.5)  # kept back until its window is over
+        if number % 7 == 0:
+            bandit.tell(number - 6, cost=0.5)
+        if number % 11 == 0:
+            bandit.expire(number)
+    whole = bandit.status()
+    monkeypatch.setattr(status, "AT_ONCE", 7)
+    assert bandit.status() == whole
+    assert whole.pending == len(bandit.pending) == sum(arm.pending for arm in whole.arms.values())
+    waiting = [clock.time - id for id in bandit.pending if id not in bandit.expired]
+    assert (sum(whole.ages.counts.values()), whole.ages.oldest) == (len(waiting), max(waiting))

@@ -1,5 +1,6 @@
 """One consistent picture of a live bandit, for the eyes of an operator and for whatever scrapes it."""
 
+import time
 from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -20,6 +21,10 @@ RECOVERED = 0.9  # below which it is over, so that a share that goes up and down
 FEW = 100  # rounds that say nothing yet
 AGES = {"1 s": 1.0, "10 s": 10.0, "1 min": 60.0, "10 min": 600.0, "1 h": 3600.0, "1 day": 86_400.0, "longer": np.inf}
 SLOT, ASKED, TOLD = map(Pull._fields.index, ("slot", "asked", "told"))
+AT_ONCE = 4000  # pulls that are looked at before others may go on: a millisecond or so
+REST = 0.0005  # seconds: enough for another thread that waits for the interpreter to get it
+
+Integers = npt.NDArray[np.int64]
 
 
 class ArmStatus(NamedTuple):
@@ -111,7 +116,6 @@ class Glance(NamedTuple):
     turnout: Turnout
     names: list[str]
     statuses: list[str]
-    pending: npt.NDArray[np.int64]
     reward: npt.NDArray[np.float64]
     cost: npt.NDArray[np.float64]
 
@@ -142,7 +146,6 @@ def glance_at(ledger: Ledger) -> Glance:
         turnout=ledger.turnout.copy(),
         names=arm_set.names.copy(),
         statuses=arm_set.statuses.copy(),
-        pending=known.pending.copy(),
         reward=known.arms.reward_mean.copy(),
         cost=known.arms.cost_mean.copy(),
     )
@@ -155,13 +158,7 @@ def status_of(glance: Glance, now: int) -> Status:
         name: config.by_name([currency.amount(each) for currency, each in zip(glance.currencies, of_each, strict=True)])
         for name, of_each in glance.units.items()
     }
-    pulls = awaited = glance.pulls
-    pending = glance.pending
-    if any(map(itemgetter(TOLD), pulls)):  # some may be told, and kept back
-        pulls = [pull for pull in pulls if not is_told(pull)]
-        awaited = [pull for pull in pulls if is_awaited(pull)]
-        slots = np.fromiter(map(itemgetter(SLOT), pulls), np.intp, len(pulls))
-        pending = np.bincount(slots, minlength=len(glance.names))
+    pending, asked = look_through(glance.pulls, len(glance.names))
     rounds, sat_out = turnout.lately(glance.rounds)
     return Status(
         time=now / 1000.0,
@@ -169,8 +166,8 @@ def status_of(glance: Glance, now: int) -> Status:
         policy=config.policy.name,
         **amounts,
         earned=glance.earned * config.max_reward,
-        pending=len(pulls),
-        ages=ages_of(awaited, now),
+        pending=int(pending.sum()),
+        ages=ages_of(asked, now),
         expired=glance.expired,
         skips=turnout.sat_out(),
         recent=Recent(rounds, sat_out),
@@ -179,13 +176,32 @@ def status_of(glance: Glance, now: int) -> Status:
     )
 
 
-def ages_of(pulls: list[Pull], now: int) -> Ages:
-    """How long pulls have waited.
+def look_through(pulls: list[Pull], arms: int) -> tuple[Integers, Integers]:
+    """How many pulls of each arm are not told, and when those that are waited for were asked.
 
-    >>> ages_of([Pull(0, 0, 0, (1,), (1.0,), asked) for asked in (0, 9_500, 9_600)], 10_000).counts["1 s"]
+    There may be a hundred thousand of them. Other threads get the interpreter after every few thousand: it does not
+    leave a function like those of NumPy before its end.
+    """
+    pending, asked = np.zeros(arms, np.int64), [np.zeros(0, np.int64)]
+    for first in range(0, len(pulls), AT_ONCE):
+        if first:
+            time.sleep(REST)
+        part = awaited = pulls[first : first + AT_ONCE]
+        if any(map(itemgetter(TOLD), part)):  # some may be told, and kept back
+            part = [pull for pull in part if not is_told(pull)]
+            awaited = [pull for pull in part if is_awaited(pull)]
+        slots = np.fromiter(map(itemgetter(SLOT), part), np.intp, len(part))
+        pending += np.bincount(slots, minlength=arms)
+        asked.append(np.fromiter(map(itemgetter(ASKED), awaited), np.int64, len(awaited)))
+    return pending, np.concatenate(asked)
+
+
+def ages_of(asked: Integers, now: int) -> Ages:
+    """How long pulls have waited that were asked for at these times.
+
+    >>> ages_of(np.array([0, 9_500, 9_600]), 10_000).counts["1 s"]
     2
     """
-    asked = np.fromiter(map(itemgetter(ASKED), pulls), np.int64, len(pulls))
     asked = asked[asked != NO_TIME]
     if not asked.size:
         return Ages(0.0, 0.0, 0.0, dict.fromkeys(AGES, 0))
