@@ -696,6 +696,12 @@ class Life(RuleBasedStateMachine):
             assert own == {name: self.books.known_pulls(slot) for name, slot in self.slots.items()}
         books = self.books
         assert (status.rounds, status.pending) == (books.rounds, len(books.pending))
+        for number in books.pending:
+            record = self.bandit.look_up(self.id_of(number))
+            assert (record.arm, record.state == "expired") == (
+                self.arms[books.pulls[number].slot].name,
+                number in books.expired_pulls,
+            )
         assert status.expired == len(books.expired_pulls)
         for name in ("credited", "spent", "reserved", "headroom", "held"):
             assert getattr(status, name) == getattr(self.bandit, name)

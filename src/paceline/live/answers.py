@@ -16,7 +16,7 @@ def answer(ledger: "Ledger", number: int, slot: int, reason: int, tag: int) -> D
     if slot >= 0 and not ledger.has_more_to_say:
         name, other = ledger.arm_set.name_at[slot], ledger.arm_set.name_at[tag] if ledger.tag_is_arm else None
         return as_decision((number, name, ledger.situations[reason], other, None, None, None, None))
-    arm_set, id, situation = ledger.arm_set, ledger.id_of(number), ledger.situations[reason]
+    arm_set, id, situation = ledger.arm_set, ledger.id_of(number, slot), ledger.situations[reason]
     name_at = arm_set.name_at
     likely = propensity(ledger, slot, reason, tag) if ledger.is_random else None
     if slot >= 0:

@@ -546,8 +546,9 @@ class Bandit(Booking):
     def pending(self) -> dict[int, str]:
         """The decisions that are not settled, and their arms; those that have expired among them."""
         with self._lock:
-            names, pulls = self._ledger.arm_set.names, self._ledger.pending.copy()
-        return {self._ledger.id_of(number): names[pull.slot] for number, pull in pulls.items() if not is_told(pull)}
+            ledger, pulls = self._ledger, self._ledger.pending.copy()
+        names = ledger.arm_set.names
+        return {ledger.id_of(number, pull[0]): names[pull[0]] for number, pull in pulls.items() if not is_told(pull)}
 
     def look_up(self, id: int | str) -> Record:
         """What has become of a decision, as long as it is pending or remembered; looking lets nothing expire.
@@ -567,7 +568,8 @@ class Bandit(Booking):
     def expired(self) -> list[int]:
         """The decisions that nothing more is expected of; those without a cost are charged in full."""
         with self._lock:
-            return [self._ledger.id_of(number) for number in self._ledger.expired_pulls]
+            ledger = self._ledger
+            return [ledger.id_of(number, ledger.pending[number].slot) for number in ledger.expired_pulls]
 
     @property
     def arms(self) -> dict[str, str]:

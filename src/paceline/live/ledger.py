@@ -200,9 +200,9 @@ class Ledger:
         counts = self.turnout.counts[slot]
         counts[situation] = counts.get(situation, 0) + 1
         self.rounds = number
-        id: int | str = number
+        id: Any = number
         if self.has_own_id:
-            id = f"{self.id_begins}{number}{arm_set.id_ends[slot] if self.ids_name_arms else ''}"
+            id = self.id_of(number, slot)
             self.numbers[id] = number
         return as_decision((id, name_at[slot], situation, name_at[tag], None, None, None, None))
 
@@ -322,13 +322,11 @@ class Ledger:
         if len(self.answers) > max(self.config.remember, 1):
             self.answers.popitem(last=False)
 
-    # Calls that were cut short before Python had heard what the engine has done.
+    # Looking.
 
     def has_round_open(self) -> bool:
         """Whether the engine has begun a round that is not in the books."""
         return int(self.arm_set.books.tally.t) > self.rounds
-
-    # Looking.
 
     def line(self, d: int) -> int:
         """Units of a resource that have come in, but for those that were rolled over."""
@@ -339,13 +337,11 @@ class Ledger:
         books = self.arm_set.books
         return self.line(d) - int(books.spent[d]) - int(books.reserved[d])
 
-    def id_of(self, number: int) -> Any:
-        """The id of a decision, as the user knows it; it names the arm as well where others may be told of it."""
+    def id_of(self, number: int, slot: int) -> Any:
+        """The id of a decision for an arm, as the user knows it; it names the arm where others may be told of it."""
         if not self.has_own_id:
             return number
-        if self.ids_name_arms and number in self.pending:
-            return f"{self.id_begins}{number}{self.arm_set.id_ends[self.pending[number][0]]}"
-        return f"{self.id_begins}{number}"
+        return f"{self.id_begins}{number}{self.arm_set.id_ends[slot] if self.ids_name_arms and slot >= 0 else ''}"
 
     # Every so many rounds.
 
@@ -364,16 +360,10 @@ class Ledger:
         self.next_roll = income.last_countable_round(self)
         self.next_stop = min(self.next_roll, self.turnout.next_mark())
 
-    # Outcomes.
-
     def due(self, now: int, most: int) -> tuple[int, ...]:
         """Up to so many decisions whose deadline has passed and that have not expired yet."""
         found = self.deadlines.due(now, self.pending, most)
         return tuple([number for number in found if not is_expired(self.pending[number])])
-
-    # Amounts.
-
-    # Arms, learning and settings.
 
     def note_opening(self, event: Opened) -> None:
         """That a program went on with a journal changes nothing."""
