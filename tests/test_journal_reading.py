@@ -261,7 +261,13 @@ def test_damage_in_a_packed_segment_is_found(tmp_path):
         list(entries_of(path))
 
 
-@pytest.mark.parametrize("text", [b'["nonsense",1]', b"[1,2", b"{}", b"7", b'["ask",99,1,0,5]', b'["tell"]'])
+SENSELESS = [
+    *(b'["nonsense",1]', b"[1,2", b"{}", b"7", b'["tell"]', b'["add","d",3,5]'),
+    *(b'["ask",99,1,0,5]', b'["ask",0,1,null,5]', b'["ask",0,1,0,[5]]', b'["status",9223372036854775808,"paused",5]'),
+]
+
+
+@pytest.mark.parametrize("text", SENSELESS)
 def test_a_whole_line_that_makes_no_sense_is_named(text, tmp_path):
     path = tmp_path / "journal"
     with begin_journal(path) as bandit:

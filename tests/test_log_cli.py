@@ -201,9 +201,33 @@ def test_verify_names_the_damaged_line(number, journal, capsys):
     assert f"is damaged in line {number};" in report
 
 
-@pytest.mark.parametrize(
-    "text", [b'["tell",999,0.5,[0.1],5]', b'["cancel",1000,5]', b'["status",77,"paused",5]', b'["credit",[1],5]']
-)
+CANNOT_BE = [
+    *(b'["tell",999,0.5,[0.1],5]', b'["cancel",1000,5]', b'["status",77,"paused",5]', b'["credit",[1],5]'),
+    *(b'["credit",["x"],0,true,5]', b'["add","d",[],5]'),
+]
+
+
+def test_amounts_that_are_no_numbers_are_shown_as_they_are(journal, capsys):
+    """Reading checks the lines, not what they say."""
+    add_line(journal, b'["credit",["x"],0,true,5]')
+    code, printed = log(capsys, journal, "--tail", 1)
+    assert code == 0
+    assert '"amount": "x"' in printed
+
+
+def test_verify_reports_on_settings_that_are_none(tmp_path, capsys):
+    """The first line is whole, but has no policy."""
+    begin_journal(tmp_path / "whole").close()
+    title, version, settings, about = json.loads((tmp_path / "whole").read_bytes()[9:])
+    del settings["policy"]
+    text = json.dumps([title, version, settings, about]).encode()
+    (tmp_path / "journal").write_bytes(b"%08x %b\n" % (crc32(text), text))
+    code, report = log(capsys, tmp_path / "journal", "--verify")
+    assert code == 1
+    assert "policy" in report.rpartition("damage")[2]
+
+
+@pytest.mark.parametrize("text", CANNOT_BE)
 def test_verify_finds_whole_lines_that_cannot_be(text, journal, capsys):
     number = len(journal.read_bytes().splitlines()) + 1
     add_line(journal, text)

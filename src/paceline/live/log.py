@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from paceline.live.decision import Decision
@@ -26,7 +27,7 @@ from paceline.live.events import (
     SetStatus,
     Tell,
 )
-from paceline.live.reading import read_parts
+from paceline.live.reading import NONSENSE, read_parts, senseless
 from paceline.live.rounds import Rounds, follow
 from paceline.policies import PolicyLike
 
@@ -54,7 +55,11 @@ def entries_of(path: str | os.PathLike[str], policy: PolicyLike | None = None) -
     """
     rounds = Rounds(policy)
     for line, event, _ in follow(read_parts(path), rounds):
-        yield describe(rounds, line, event)
+        try:
+            entry = describe(rounds, line, event)
+        except NONSENSE as error:
+            raise senseless(Path(path), line, error) from error
+        yield entry
 
 
 def describe(rounds: Rounds, line: int, event: Event) -> Entry:
@@ -144,7 +149,10 @@ def in_words(entry: Entry) -> str:
     >>> in_words({"line": 12, "time": 1.7e9, "event": "tell", "id": 7, "arm": "video", "reward": 0.5, "cost": None})
     '      12  2023-11-14T22:13:20.000Z  tell     7 video: reward 0.5'
     """
-    what = " ".join(WORDS[entry["event"]](entry).split())
+    try:
+        what = " ".join(WORDS[entry["event"]](entry).split())
+    except NONSENSE:  # amounts that are no numbers, in a line that nobody has checked so far
+        what = json.dumps(entry)
     return f"{entry['line']:>8}  {clock_time(entry['time'])}  {entry['event']:<8} {what}".rstrip()
 
 

@@ -55,6 +55,8 @@ class Rounds:
         self.given = policy
         self.fit = old_formats.as_it_is  # what reason and tag of a decision in an earlier format are today
         self.number = 0
+        self.policy = "not known"
+        self.arms: list[str] = []
         self.open: dict[int, Round] = {}
         self.last: Round | None = None  # that an event was about, if it is here
         self.expired: OrderedDict[int, None] = OrderedDict()
@@ -75,7 +77,7 @@ class Rounds:
 
     def use_policy(self, written: dict[str, Any]) -> None:
         """What the decisions to come are explained by."""
-        self.policy: str = written["name"]
+        self.policy = written["name"]
         try:
             policy = policy_in_file(written, self.given)
         except PacelineError:
