@@ -20,7 +20,7 @@ from paceline.service.meter import Meter
 from paceline.service.operations import OPERATIONS, Operation
 from paceline.service.problems import Problem
 from paceline.service.requests import Call, Headers, body_of
-from paceline.service.tokens import DECIDER, Door, check_role
+from paceline.service.tokens import DECIDER, NOBODY, Door, Identity, check_role
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -61,9 +61,9 @@ class Surface:
         return await self.app(scope, receive, send_with_headers)
 
 
-def check_origin(headers: Headers, door: Door) -> None:
+def check_origin(headers: Headers, identity: Identity) -> None:
     """Where nobody needs a token, a page of another site must not get anything done through somebody's browser."""
-    if door.is_open and not LOCAL.fullmatch(headers.get(b"host", b"")):
+    if identity is NOBODY and not LOCAL.fullmatch(headers.get(b"host", b"")):
         raise Problem(421, "without tokens, the service must be called by the name localhost, 127.0.0.1 or [::1]")
     if headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
         raise Problem(403, "a page of another site must not call the service")
@@ -81,8 +81,8 @@ def make_route(operation: Operation, host: Host, door: Door, meter: Meter) -> Ro
             identity: Any = None
             headers: Headers = dict(request.scope["headers"])
             if role is not None:
-                check_origin(headers, door)
                 identity = await door.identify(headers.get(b"authorization"))
+                check_origin(headers, identity)
                 check_role(identity, role)
             body = None
             if check is not None:

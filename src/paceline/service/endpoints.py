@@ -94,9 +94,10 @@ async def observe(call: Call) -> Response:
 
 async def step(call: Call) -> Response:
     """Outcomes first: they free what the decisions may need."""
-    hosted, key = await call.bandit(), call.key
+    hosted, key, asks = await call.bandit(), call.key, call.body.get("asks")
+    if asks is not None:
+        hosted.check_ask(asks)
     items = hosted.tell(call.body.get("tells", []))
-    asks = call.body.get("asks")
     decisions = [] if asks is None else await hosted.ask_once(asks, call.identity.label, key)
     return done({"items": items, "decisions": decisions})
 
@@ -126,6 +127,7 @@ async def stream(call: Call) -> Response:
     if call.host.streams >= MOST_STREAMS:
         raise Problem(429, f"pages that look on must be at most {MOST_STREAMS} at a time")
     after = call.number("after", 0, 0, 2**53)
+    await hosted.look()  # if there is nothing to see, it is said before the stream begins
     return StreamingResponse(follow(call.host, hosted, after), headers=HEADERS, media_type="text/event-stream")
 
 
