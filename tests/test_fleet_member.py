@@ -978,6 +978,7 @@ class Fleet(RuleBasedStateMachine):
     def kill(self, which):
         member, _ = self.members.pop(which % len(self.members))
         module.members().discard(member)
+        member._is_left_open = False
         self.dead.append(member)
 
     @rule(units=st.integers(1, 2**34))
