@@ -235,7 +235,7 @@ def test_a_file_is_kept_and_the_tables_are_made_once(tmp_path):
 
 
 def test_a_file_that_is_gone_is_noticed_and_not_made_anew(tmp_path):
-    """Else grants would be written to a file that nobody can ever read again, and another would grant them once more."""
+    """Else grants would be written to a file that nobody can read any more, and granted again from another."""
     store = SQLiteStore(tmp_path / "fleet.db")
     store.make("ads", SETTINGS, by="me")
     away = tmp_path / "away"
