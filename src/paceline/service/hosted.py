@@ -176,9 +176,10 @@ class Hosted:
         return result
 
     def tell_one(self, item: dict[str, Any]) -> str:
-        """One outcome."""
-        record = self.record(item["id"])
-        self.member.tell(item["id"], item.get("reward"), item.get("cost"), overrun=item.get("overrun", False))
+        """One outcome. Of most it is plain that nothing was told before: their ids are at hand in the books."""
+        id = item["id"]
+        record = None if id in self.member._ledger.numbers else self.record(id)
+        self.member.tell(id, item.get("reward"), item.get("cost"), overrun=item.get("overrun", False))
         return TAKEN if record is None or has_news(record, item) else KNOWN
 
     def settle_one(self, settle: Callable[[Any], None], over: tuple[str, ...]) -> Callable[[dict[str, Any]], str]:
