@@ -5,17 +5,14 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import cache
 from threading import Event, Lock, RLock, Thread, current_thread
 from types import EllipsisType
 from typing import Any
-from weakref import WeakSet, ref
+from weakref import ref
 
 from paceline import checks
-from paceline.endings import at_end
-from paceline.errors import InvalidValue, StoreFailed, UnknownName, in_one_line
-from paceline.fleet import exchange, protocol
+from paceline.errors import InvalidValue, StoreFailed, UnknownName
+from paceline.fleet import exchange, process, protocol
 from paceline.fleet.lives import Intent, LifeFile, new_life, owner_of, standing_in, worker_name
 from paceline.fleet.protocol import Answer, Hello, Standing, Units, give_back
 from paceline.fleet.settings import apply_change, config_of, credit_units, for_worker
@@ -98,7 +95,7 @@ class Member(Bandit):
         That takes an exchange, for which this is not the moment: it may be in the middle of anything.
         """
         if self._is_left_open and not self._is_closed and self._stopped is not FORKED:
-            left_open().append((os.getpid(), self))
+            process.keep_for_later(self)
 
     def _reset(self) -> None:
         """What a life begins with."""
@@ -240,12 +237,14 @@ class Member(Bandit):
 
     def _begin_thread(self) -> None:
         """Exchange by oneself from now on."""
-        members().add(self)
-        at_end(close_all)
+        process.add(self)
         self._is_left_open = self._life_file is None
         if self._sync_every is not None:
             self._thread = Thread(
-                target=keep_exchanging, args=(ref(self), self._wake, self._sync_every), daemon=True, name="paceline"
+                target=process.keep_exchanging,
+                args=(ref(self), self._wake, self._sync_every),
+                daemon=True,
+                name="paceline",
             )
             self._thread.start()
 
@@ -466,7 +465,7 @@ class Member(Bandit):
         try:
             self._hand_back()
         finally:
-            members().discard(self)
+            process.members().discard(self)
             if self._thread not in (None, current_thread()):
                 self._thread.join(LAST_WORDS)
             super().close()
@@ -529,63 +528,6 @@ def no_standing(life: str, settings: Mapping[str, Any]) -> Standing:
     """The dealings of a new life: none."""
     none = (0,) * len(config_of(settings).resources)
     return Standing(life, none, none)
-
-
-def keep_exchanging(member: "ref[Member]", wake: Event, every: float) -> None:
-    """The thread of a member: it ends with it."""
-    while True:
-        wake.wait(every)
-        was_woken = wake.is_set()
-        wake.clear()
-        close_left_open()
-        here = member()
-        if here is None or here._is_closed or here._wake is not wake:
-            return
-        if was_woken or here._is_due():
-            try:
-                here._exchange()
-            except Exception as error:  # whatever it is, the next exchange may do
-                here._note_trouble(in_one_line(error))
-                here._look_at_staleness()
-            if was_woken:
-                time.sleep(0.01)  # a burst of rounds must not make a burst of exchanges
-        del here
-
-
-@cache
-def members() -> "WeakSet[Member]":
-    """The members of this process, which hand back what they have when it ends."""
-    return WeakSet()
-
-
-@cache
-def left_open() -> "deque[tuple[int, Member]]":
-    """Those that nobody has any more, and nobody has closed; each with its process, for a copy has none of them."""
-    return deque()
-
-
-def close_all() -> None:
-    """At the end of the process."""
-    for member in list(members()):
-        close_quietly(member)
-    close_left_open()
-
-
-def close_left_open() -> None:
-    """Let those that were left go, with what they hold handed back."""
-    with suppress(IndexError):  # when there are no more: others may be at it, too
-        while True:
-            process, member = left_open().popleft()
-            if process == os.getpid():
-                close_quietly(member)
-
-
-def close_quietly(member: Member) -> None:
-    """Close a member; the others must have their turn, whatever comes of it."""
-    try:
-        member.close()
-    except Exception as error:
-        LOG.warning("worker %s could not be closed: %s", member._name, in_one_line(error))
 
 
 def join(
