@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import paceline as pl
 from paceline.errors import FleetExists, StoreFailed, UnknownFleet
 from paceline.fleet import member as module
-from paceline.fleet import process as process_members
+from paceline.fleet import process as here
 from paceline.fleet.sqlite import SQLiteStore
 from paceline.live.verify import Examination
 
@@ -42,10 +42,10 @@ def _leave_nobody():
 
 def forget_members():
     """What a test has not closed is not to be handed back to a store that is gone by then."""
-    for member in list(process_members.members()):
+    for member in list(here.members()):
         member._is_left_open = False
-    process_members.members().clear()
-    process_members.left_open().clear()
+    here.members().clear()
+    here.left_open().clear()
 
 
 def joined(store, name="ads", **options):
@@ -697,7 +697,7 @@ def test_a_copy_that_is_never_used_hands_nothing_back(store):
     parent = joined(store, **{**SETTINGS, "start": 10.0})
 
     def work():
-        process_members.close_all()
+        here.close_all()
         return True
 
     assert in_child(work) is True
@@ -730,10 +730,8 @@ def test_a_member_that_nobody_has_any_more_hands_back(store):
     for options in ({}, {"sync_every": None}):
         play(pl.join(address, "ads", **options), 40)
         gc.collect()
-        assert (
-            in_child(lambda: process_members.close_left_open() or len(store.workers("ads"))) == 2
-        )  # not for a copy to do
-        process_members.close_left_open()
+        assert in_child(lambda: here.close_left_open() or len(store.workers("ads"))) == 2  # not for a copy to do
+        here.close_left_open()
         assert [worker.name for worker in store.workers("ads")] == [watcher._name]
     watcher.sync()
     assert store.account("ads").rounds == 80
@@ -821,7 +819,7 @@ def test_a_journal_makes_a_restarted_worker_the_same_life(store, tmp_path):
     play(first, 20)
     life, spent, line, standing = first._standing.life, first.spent, first.credited, first._standing
     first._journal.close()  # as a crash would
-    process_members.members().discard(first)
+    here.members().discard(first)
     second = joined(store, journal=path, rotate_every=30, closed="gzip")
     assert (second._standing.life, second._standing.granted) == (life, standing.granted)
     assert second.version == 3
@@ -875,7 +873,7 @@ def test_a_crash_between_file_and_journal_loses_and_doubles_nothing(when, what, 
     with pytest.raises(Crash):
         first.sync() if what == "grant" else first.close()
     first._journal.close()
-    process_members.members().discard(first)
+    here.members().discard(first)
     monkeypatch.undo()
     second = joined(store, journal=path)
     second.sync()
@@ -980,7 +978,7 @@ class Fleet(RuleBasedStateMachine):
     @rule(which=st.integers(0, 3))
     def kill(self, which):
         member, _ = self.members.pop(which % len(self.members))
-        process_members.members().discard(member)
+        here.members().discard(member)
         member._is_left_open = False
         self.dead.append(member)
 

@@ -154,5 +154,6 @@ def make_app(host: Host, *, token: str | None = None, is_open: bool = True) -> S
     )
     direct = {one.path.removeprefix(f"{B}/"): handler for one, handler in handlers.items() if one.role == DECIDER}
     app.add_middleware(Surface, direct=direct)
+    app.router.redirect_slashes = False  # an address is right, or it is none
     app.state.meter = meter
     return app
