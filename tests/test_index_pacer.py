@@ -321,3 +321,15 @@ def test_an_arm_that_left_is_no_longer_in_the_common_mean():
                 which.tell(decision.id, reward=0.1, cost=0.2)
     with_it, without = (which._ledger.arm_set.playing.memory.common[0, 0] for which in (bandit, alone))
     assert with_it == pytest.approx(without, rel=0.02)
+
+
+def test_outcomes_that_never_vary_have_no_correlation():
+    # Sums of such outcomes differ from their squares by rounding; that must not be taken for a correlation.
+    outcomes = {"a": (0.1, 0.1), "b": (0.37, 0.3), "c": (0.61, 0.7)}
+    bandit = pl.Bandit(list(outcomes), budget=0.25, policy="index")
+    for _ in range(3000):
+        decision = bandit.ask()
+        if decision.arm is not None:
+            reward, cost = outcomes[decision.arm]
+            bandit.tell(decision.id, reward=reward, cost=cost)
+        assert bandit._ledger.arm_set.playing.memory.shared[0] == 0.0

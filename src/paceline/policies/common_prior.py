@@ -30,6 +30,7 @@ LEAST_DISPERSION = 0.02
 UNSEEN = 0.08  # share of the largest variance that one pull does not rule out
 SHARED = 4.0  # weight of the common correlation in an arm's own, in pulls
 CHANCE = 9.0  # squared standard errors of that correlation that count as none
+ROUNDING = 1e-9  # a variance below this is none
 STALE = 0.01  # all beliefs are renewed when a common number has moved by so much, or
 GROWN = 1.1  # when there are so many times as many pulls
 LEAST_SPAN = 1e-12
@@ -187,7 +188,8 @@ def share_correlation(state: State, low: float, memory: Beliefs) -> None:
     """The common correlation  r = sum n cov / sqrt(sum n v  sum n w),  less what chance may have done to it.
 
     With  M = sum (n - 1)  its standard error is about  1 / sqrt(M),  and  r max(1 - 9 / (M r^2), 0)  is kept: up to
-    three standard errors count as none, so that nothing is made of arms whose rewards and costs are independent.
+    three standard errors count as none, so that nothing is made of arms whose rewards and costs are independent. Nor is
+    of outcomes that do not vary: what is left of their sums is rounding.
     """
     arms, together, rewards, costs, pulls = state.arms, 0.0, 0.0, 0.0, 0.0
     for arm in range(arms.pulls.size):
@@ -200,9 +202,10 @@ def share_correlation(state: State, low: float, memory: Beliefs) -> None:
             costs += max(arms.cost_squares[arm, 0] - paid * paid / n, 0.0) / (span * span)
             pulls += n - 1.0
     memory.shared[0] = 0.0
-    if pulls * together * together > CHANCE * rewards * costs > 0.0:
+    if min(rewards, costs) > ROUNDING * pulls:
         correlation = together / math.sqrt(rewards * costs)
-        memory.shared[0] = correlation - CHANCE / (pulls * correlation)
+        if pulls * correlation * correlation > CHANCE:
+            memory.shared[0] = correlation - CHANCE / (pulls * correlation)
 
 
 @kernel
