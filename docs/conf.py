@@ -25,15 +25,7 @@ extensions = [
     "outside",
     "root_pages",
 ]
-exclude_patterns = [
-    "_build",
-    "tools",
-    "templates",
-    "gallery/*.ipynb",
-    "gallery/*.py",
-    "gallery/*.zip",
-    "**sg_execution_times.rst",
-]
+exclude_patterns = ["_build", "tools", "templates", "gallery/*.[ipz]*", "**sg_execution_times.rst"]
 templates_path = ["templates"]
 suppress_warnings = ["config.cache"]  # functions in sphinx_gallery_conf; nothing depends on it
 
@@ -49,6 +41,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 default_role = "py:obj"
 autosummary_generate = True
 autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
 autodoc_member_order = "bysource"
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
@@ -67,7 +60,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "show_memory": False,
     "min_reported_time": 1e9,
-    "remove_config_comments": True,
+    "within_subsection_order": "FileNameSortKey",
 }
 
 html_theme = "pydata_sphinx_theme"

@@ -3,7 +3,8 @@ r"""From the docstrings of paceline, which are laid out for a reader of the code
 A list of names becomes a definition list; what is indented, such as a formula, is kept as it stands; and bars mean what
 they mean in formulas:
 
->>> print(*translate(["With |x|:", "", "``a``  first,", "       and more.", "``b``  second.", "", "    x = y"]), sep="\n")
+>>> text = ["With |x|:", "", "``a``  first,", "       and more.", "``b``  second.", "", "    x = y"]
+>>> print(*translate(text), sep="\n")
 With \|x\|:
 <BLANKLINE>
 ``a``
