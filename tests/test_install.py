@@ -105,7 +105,7 @@ def test_the_lab_reproduces_runs_and_reports(tmp_path):
         ("reproduce", "--figure", 1, "--rounds", 500, "--trials", 2),
         ("run", "x.toml"),
         ("report", "x"),
-        ("compare", "beta", "--rounds", 500, "--trials", 2, "--instances", 2),
+        ("compare", "beta", "--rounds", 500, "--trials", 2, "--problems", 2, "--policies", "index,uniform"),
     ):
         done = lab.run("-m", "paceline", *arguments, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
