@@ -35,6 +35,7 @@ myst_heading_anchors = 4
 nb_execution_timeout = 120
 nb_execution_raise_on_error = True
 nb_execution_mode = "auto"
+nb_merge_streams = True
 copybutton_exclude = ".linenos, .gp, .go"
 
 # Names in single backticks in docstrings are links where there is something to link to.

@@ -29,8 +29,10 @@ With \|x\|:
 <BLANKLINE>
 """
 
+import inspect
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import is_dataclass
 from itertools import groupby
 from typing import Any
 
@@ -101,7 +103,18 @@ def process(app: Any, what: str, name: str, obj: object, options: Any, lines: li
     lines[:] = translate(lines)
 
 
+def signature(app: Any, what: str, name: str, obj: Any, *_: Any) -> tuple[str, str] | None:  # noqa: ARG001
+    """Policies check names of parameters before they are made, which would hide what the parameters are."""
+    if what != "class" or not is_dataclass(obj):
+        return None
+    from sphinx.util.inspect import stringify_signature  # the tests of this file do without Sphinx
+
+    taken = inspect.signature(obj)
+    return stringify_signature(taken, show_return_annotation=False, unqualified_typehints=True), ""
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Sphinx calls this."""
+    app.connect("autodoc-process-signature", signature)
     app.connect("autodoc-process-docstring", process)
     return {"parallel_read_safe": True}
