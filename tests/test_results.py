@@ -121,7 +121,7 @@ def test_data_frame_has_a_row_per_policy_trial_and_checkpoint(results):
 
 def test_data_frame_without_pandas_says_what_to_install(results, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(pl.PacelineError, match=r"to_pandas needs pandas: pip install 'paceline\[pandas\]'"):
+    with pytest.raises(pl.PacelineError, match=r'to_pandas needs pandas: pip install "paceline\[pandas\]"'):
         results.to_pandas()
 
 

@@ -445,6 +445,6 @@ def test_cluster_that_wants_a_key_is_one_line(here, capsys):
 def test_without_distributed_one_line_says_what_to_install(here, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     line = refused(capsys, "good.toml", "--out", "out", "--dask", "local")[-1]
-    assert "pip install 'paceline[dask]'" in line
+    assert 'pip install "paceline[dask]"' in line
     shutil.rmtree("out")
     assert parquet(pl.run_experiment(pl.Experiment.read("good.toml"), "out"))  # which threads do not need

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paceline.errors import UnreadableFile
+from paceline.extras import extra
 from paceline.files import all_or_nothing
 
 if TYPE_CHECKING:
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
 
 def arrow() -> Any:
     """pyarrow, which takes its time to load."""
-    import pyarrow as pa
-    import pyarrow.parquet
+    with extra("lab", "a Parquet file"):
+        import pyarrow as pa
+        import pyarrow.parquet
 
     return pa
 

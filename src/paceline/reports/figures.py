@@ -8,19 +8,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter
 
 from paceline import checks
 from paceline.errors import InvalidValue
+from paceline.extras import extra
 from paceline.problems.problem import Problem
 from paceline.problems.resources import UNNAMED
 from paceline.reports.tables import of_resources
 from paceline.statistics import FLOOR, log_means, three_digits
+
+with extra("lab", "a figure"):
+    import matplotlib as mpl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter
 
 if TYPE_CHECKING:
     from paceline.experiments.arena import Arena

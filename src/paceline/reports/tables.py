@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from paceline.errors import PacelineError
+from paceline.extras import extra
 from paceline.problems.problem import Problem
 from paceline.problems.resources import UNNAMED
 from paceline.reports.markup import joined, table_element, tag
@@ -67,10 +67,8 @@ class Table:
 
 def frame(data: Any) -> "pd.DataFrame":
     """A DataFrame from columns by name or from records; pandas is not needed until then."""
-    try:
+    with extra("pandas", "to_pandas"):
         import pandas as pd
-    except ImportError as error:
-        raise PacelineError("to_pandas needs pandas: pip install 'paceline[pandas]'") from error
     return pd.DataFrame(data)
 
 
