@@ -6,6 +6,7 @@ import numpy as np
 
 from paceline import Policy, Problem
 from paceline.grafting import simulator_for
+from paceline.kernels.page import NO_PAGE
 from paceline.simulation.simulate import setting_of
 from paceline.worlds.stationary import world_of
 
@@ -27,7 +28,7 @@ class Play:
 
     def rounds(self, count: int) -> None:
         """Play so many more rounds."""
-        self.simulate(self.params, self.storage, self.world.data, int(self.storage.tally[0].t) + count)
+        self.simulate(self.params, self.storage, self.world.data, NO_PAGE, int(self.storage.tally[0].t) + count)
 
 
 def spread_problem(arms: int) -> Problem:
