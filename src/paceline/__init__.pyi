@@ -1,3 +1,4 @@
+from . import gym as gym
 from . import paper as paper
 from . import problems as problems
 from . import testing as testing

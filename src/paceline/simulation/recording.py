@@ -108,7 +108,7 @@ class Recorder:
         self.lay_out()
 
     def lay_out(self) -> None:
-        """Write on the page which rounds are wanted next; 0, which none is, below them. The last page stays as it is."""
+        """Write on the page which rounds are wanted next, and 0, which none is, below. The last page stays as it is."""
         wanted = self.record.rounds[self.begin : self.begin + self.page.rounds.size]
         self.wanted = len(wanted)
         if self.wanted:

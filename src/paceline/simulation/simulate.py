@@ -39,6 +39,7 @@ from paceline.simulation.totals import Totals, new_totals, note, stack_trials
 from paceline.worlds.delays import DelayLike, Delays, in_words, read_delays
 from paceline.worlds.python_world import PlayedWorld, PythonWorld
 from paceline.worlds.stationary import world_of
+from paceline.worlds.world import World
 
 Ints = npt.NDArray[np.int64]
 Result = TypeVar("Result")
@@ -92,7 +93,7 @@ def play_with(trial: Trial, recorder: Recorder | None, step: Callable[[int], Non
     """Play a trial that is recorded, or not."""
     problem, policy = trial.problem, trial.policy
     setting = replace(setting_of(problem, int(trial.checkpoints[-1])), seed=trial.seed, stream=trial.stream)
-    world = world_of(problem) if trial.world is None else PlayedWorld(trial.world, problem, trial.seed, trial.stream)
+    world = world_for(problem, trial.world, trial.seed, trial.stream)
     game = prepare(policy, world, setting, trial.delays, None if recorder is None else recorder.page)
     tally = game.storage.tally[0]
     totals = new_totals(len(trial.checkpoints), problem.arms, setting.resources, policy.record)
@@ -111,6 +112,19 @@ def play_with(trial: Trial, recorder: Recorder | None, step: Callable[[int], Non
                 step(until - done)
         note(totals, at, game.storage, game.late)
     return totals
+
+
+def lines_of(problem: Problem | PythonWorld) -> tuple[Problem, PythonWorld | None]:
+    """The problem that the guard is told of, and the world in plain Python if it is one."""
+    lines = problem.lines() if isinstance(problem, PythonWorld) else problem
+    if not isinstance(lines, Problem):
+        raise InvalidValue(f"problem must be a Problem or a PythonWorld, got {problem!r}")
+    return lines, problem if isinstance(problem, PythonWorld) else None
+
+
+def world_for(problem: Problem, world: PythonWorld | None, seed: int, stream: int) -> World | PlayedWorld:
+    """What yields the outcomes of a trial: the problem, unless there is a world in plain Python in its place."""
+    return world_of(problem) if world is None else PlayedWorld(world, problem, seed, stream)
 
 
 def next_stride(rounds: int, seconds: float) -> int:
@@ -201,10 +215,7 @@ def simulate(
     >>> list(res), res["suak"].regret.shape, bool((res["suak"].min_headroom >= 0).all())
     (['suak', 'uniform'], (3, 200), True)
     """
-    world = problem if isinstance(problem, PythonWorld) else None
-    problem = problem.lines() if isinstance(problem, PythonWorld) else problem
-    if not isinstance(problem, Problem):
-        raise InvalidValue(f"problem must be a Problem or a PythonWorld, got {problem!r}")
+    problem, world = lines_of(problem)
     check_executor(executor)
     chosen = label_policies(policies)
     rounds = checks.rounds("rounds", rounds)
