@@ -189,6 +189,7 @@ def test_totals_do_not_depend_on_what_is_recorded(name, tmp_path):
     assert all_bits(GAMES[name].simulate(record="all", record_to=tmp_path / "here")) == plain
 
 
+@pytest.mark.slow
 def test_costs_are_written_down_before_a_policy_gets_at_them():
     """A policy is handed the costs of a pull in the array that the books use."""
     from paceline.policies.uniform import Uniform
