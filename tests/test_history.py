@@ -15,8 +15,11 @@ from naive import levels
 from play import EVERY_KIND, SEVERAL, THREE_ARMS, ask_and_tell, begin
 
 import paceline as pl
+from paceline.experiments.folder import open_folder
+from paceline.experiments.tasks import run_task
 from paceline.policies import label_policies, make_policy
 from paceline.simulation import recording
+from paceline.simulation.simulate import Trial, run_trial
 
 SEED = 5
 COLUMNS = ("arm", "reason", "reward", "cost", "available", "headroom")
@@ -336,3 +339,48 @@ def test_a_file_that_is_gone_or_damaged_is_named(tmp_path):
     file.unlink()
     with pytest.raises(pl.UnreadableFile, match=r"0-0.parquet must be a readable file, but: No such file"):
         history.to_pandas()
+
+
+# Experiments.
+
+
+def test_experiment_with_history_is_the_simulation_with_it(tmp_path):
+    table = {"rounds": 300, "trials": 3, "seed": SEED, "block": 2, "record": [5, 6, 299], "policies": ["uniform"]}
+    table["problem"] = [{"paper": "three-arms", "grid": {"delay": [0, 4]}}]
+    study = pl.run_experiment(pl.Experiment.from_table(table), tmp_path / "run")
+    assert len(list((tmp_path / "run" / "history").iterdir())) == 6
+    for delay, results in zip([0, 4], study.values(), strict=True):
+        history = results["uniform"].history()
+        expected = pl.simulate(
+            THREE_ARMS, "uniform", rounds=300, trials=3, seed=SEED, delay=delay, record=table["record"]
+        )["uniform"].history()
+        assert history.rounds.tolist() == [5, 6, 299]
+        for column in COLUMNS:
+            assert (getattr(history, column) == getattr(expected, column)).all()
+    frame = pd.read_parquet(tmp_path / "run" / "history")
+    assert frame.columns[:4].tolist() == ["problem", "policy", "trial", "round"]
+    assert len(frame) == 2 * 3 * 3
+    assert set(frame["problem"]) == set(study)
+
+
+def test_experiment_that_goes_on_writes_what_is_missing(tmp_path):
+    table = {"rounds": 100, "trials": 2, "block": 1, "record": "all", "policies": ["uniform"]}
+    experiment = pl.Experiment.from_table({**table, "problem": [{"paper": "three-arms"}]})
+    pl.run_experiment(experiment, tmp_path / "whole")
+    folder = tmp_path / "halted"
+    with open_folder(folder, experiment) as opened:
+        first, _ = opened.missing()
+        opened.write(first, run_task(first))
+    assert [file.name for file in (folder / "history").iterdir()] == ["000000-0000-00000000.parquet"]
+    pl.run_experiment(experiment, folder)
+    for file in (tmp_path / "whole" / "history").iterdir():
+        assert (folder / "history" / file.name).read_bytes() == file.read_bytes()
+    other = pl.Experiment.from_table({**table, "record": [1], "problem": [{"paper": "three-arms"}]})
+    with pytest.raises(pl.InvalidValue, match="those in it differ in record"):
+        pl.run_experiment(other, folder)
+
+
+def test_worker_that_does_not_see_the_folder_says_so(tmp_path):
+    record = recording.Record(range(1, 3), {}, ("refused", "any arm"), ("cost",), tmp_path / "nowhere" / "0.parquet")
+    with pytest.raises(pl.PacelineError, match=r"nowhere must be a folder that all who play the trials can write to"):
+        run_trial(Trial(THREE_ARMS, make_policy("uniform"), np.array([2]), 0, 0, record=record))

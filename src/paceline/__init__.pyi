@@ -59,6 +59,7 @@ from .service.client import RemoteBandit as RemoteBandit
 from .service.client import ServiceRefused as ServiceRefused
 from .service.client import ServiceUnreachable as ServiceUnreachable
 from .service.client import connect as connect
+from .simulation.history import History as History
 from .simulation.results import Results as Results
 from .simulation.results import Run as Run
 from .simulation.simulate import simulate as simulate

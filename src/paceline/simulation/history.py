@@ -55,7 +55,7 @@ class History:
     @property
     def files(self) -> list[Path]:
         """The files that they were streamed to, a trial each; none if they are in memory."""
-        return [record.file for record in self.records if record.file is not None]
+        return [kept for kept in self.kept if isinstance(kept, Path)]
 
     @property
     def arm(self) -> Array:

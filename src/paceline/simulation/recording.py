@@ -145,6 +145,9 @@ def recorder_for(record: Record | None) -> Iterator[Recorder | None]:
     elif record.file is None:
         yield Recorder(record, len(record.rounds), leave)
     else:
+        if not record.file.parent.is_dir():
+            rule = "must be a folder that all who play the trials can write to"
+            raise PacelineError(f"{record.file.parent} {rule}, got none on this machine")
         schema = schema_of(record)
         amounts = [name for name in schema.names if schema.field(name).type == arrow().float64()]
         encodings = {"round": "DELTA_BINARY_PACKED", **dict.fromkeys(amounts, "BYTE_STREAM_SPLIT")}
