@@ -17,7 +17,7 @@ def blocks(language: str, text: str = README) -> list[str]:
 
 @pytest.mark.parametrize(
     "page",
-    [ROOT / "README.md", ROOT / "docs" / "live.md", ROOT / "docs" / "fleet.md", ROOT / "docs" / "recipes.md"],
+    [ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("live", "fleet", "recipes", "history"))],
     ids=lambda page: page.name,
 )
 def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
