@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import levels
 from play import EVERY_KIND, SEVERAL, THREE_ARMS, ask_and_tell, begin
+from worlds import Mirror
 
 import paceline as pl
 from paceline.experiments.folder import open_folder
@@ -39,25 +40,12 @@ class Least(pl.PythonPolicy):
         self.known[arm] += reward
 
 
-class Copy(pl.PythonWorld):
-    """A problem behind the face of a plain-Python world."""
-
-    def __init__(self, problem):
-        self.problem = problem
-
-    def reset(self, seed, stream):
-        self.draws = self.problem.sample(seed, stream)
-
-    def outcome(self, t, arm, count):
-        return self.draws.pull(arm)
-
-
 class Game:
     """A problem, who plays it, and how late the news is."""
 
     def __init__(self, problem, policy, delay=None, in_python=False):
         self.problem, self.policy, self.delay = problem, policy, delay
-        self.world = Copy(problem) if in_python else problem
+        self.world = Mirror(problem) if in_python else problem
 
     @property
     def reasons(self):

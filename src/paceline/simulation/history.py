@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from paceline.kernels.page import Page
 from paceline.parquet import ParquetColumns, arrow
-from paceline.reports.tables import of_resources
-from paceline.simulation.recording import AMOUNTS, Kept, Record, table_of
+from paceline.reports.tables import of_resources, pandas
+from paceline.simulation.recording import AMOUNTS, Kept, Record, as_array, table_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +50,7 @@ class History:
     @property
     def rounds(self) -> Ints:
         """(N,): the rounds that were kept, in their order."""
-        return np.asarray(self.records[0].rounds, np.int64)
+        return as_array(self.records[0].rounds)
 
     @property
     def files(self) -> list[Path]:
@@ -88,11 +88,12 @@ class History:
         return self._stacked("headroom")
 
     def to_arrow(self) -> "pa.Table":
-        """All of it as a table of pyarrow, a row per trial and round."""
+        """All of it as a table of pyarrow, in memory, a row per trial and round."""
         return arrow().concat_tables(map(table_in, self.records, self.kept)).unify_dictionaries()
 
     def to_pandas(self) -> "pd.DataFrame":
         """The same as a data frame; policy and reason are categories."""
+        pandas()
         frame: pd.DataFrame = self.to_arrow().to_pandas()
         return frame
 

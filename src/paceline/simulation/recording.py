@@ -80,7 +80,12 @@ def empty_folder(path: str | os.PathLike[str]) -> Path:
     return folder
 
 
-@dataclass(frozen=True)
+def as_array(rounds: Rounds) -> Ints:
+    """Rounds as numbers; a range of many is none until then."""
+    return np.arange(rounds.start, rounds.stop, rounds.step) if isinstance(rounds, range) else rounds
+
+
+@dataclass(frozen=True, eq=False)
 class Record:
     """What is to be kept of a trial, and where; small to send."""
 
@@ -109,8 +114,8 @@ class Recorder:
 
     def lay_out(self) -> None:
         """Write on the page which rounds are wanted next, and 0, which none is, below. The last page stays as it is."""
-        wanted = self.record.rounds[self.begin : self.begin + self.page.rounds.size]
-        self.wanted = len(wanted)
+        wanted = as_array(self.record.rounds[self.begin : self.begin + self.page.rounds.size])
+        self.wanted = wanted.size
         if self.wanted:
             self.page.rounds[: self.wanted], self.page.rounds[self.wanted :] = wanted, 0
             self.page.written[0] = 0
@@ -164,8 +169,8 @@ def leave(_: Page) -> None:
 def schema_of(record: Record) -> "pa.Schema":
     """The columns of a file of history."""
     pa = arrow()
-    words, kinds = pa.dictionary(pa.int32(), pa.string()), {str: pa.string(), int: pa.int64()}
-    names = {name: words if isinstance(value, str) else kinds[int] for name, value in record.place.items()}
+    words = pa.dictionary(pa.int32(), pa.string())
+    names = {name: words if isinstance(value, str) else pa.int64() for name, value in record.place.items()}
     own = {"round": pa.int64(), "arm": pa.int32(), "reason": words, "reward": pa.float64()}
     amounts = {name: pa.float64() for thing in AMOUNTS for name in of_resources(thing, record.resources, "_")}
     return pa.schema(list((names | own | amounts).items()))
