@@ -306,30 +306,27 @@ def settler(
     """What ends a round that has begun with a choice: it gives its outcome, or None if the world has no more."""
     outcome_of = pulled(world, storage) if isinstance(world, World) else world.outcome
     tally, nothing = books_in(storage).tally, (0.0, (0.0,) * len(storage.resources))
-    write = writer_on(page, storage, course.spent)
+    begun, spent, take_in, end_round = course
+    arms = begun.size
+    write = None if page is None else writer_on(page, storage, spent)
 
     def settle(choice: Choice) -> Outcome | None:
         arm, outcome = choice[0], nothing
-        if 0 <= arm < course.begun.size:
-            outcome = outcome_of(int(tally.t), arm, int(course.begun[arm]))
+        if 0 <= arm < arms:
+            outcome = outcome_of(int(tally.t), arm, int(begun[arm]))
             if math.isnan(outcome[0]):
                 return None
-            course.take_in(choice, *outcome)
-        course.end_round()
-        write(choice, outcome)
+            take_in(choice, *outcome)
+        end_round()
+        if write is not None:
+            write(choice, outcome)
         return outcome
 
     return settle
 
 
-def write_nowhere(_: Choice, __: Outcome) -> None:
-    """Where no history is kept."""
-
-
-def writer_on(page: Page | None, storage: Storage, spent: Ints) -> Callable[[Choice, Outcome], None]:
+def writer_on(page: Page, storage: Storage, spent: Ints) -> Callable[[Choice, Outcome], None]:
     """What writes a round down that is over."""
-    if page is None:
-        return write_nowhere
     row = direct(row_writer(), page, storage, 0, CHOSEN, 0, 0.5, (0.5,) * len(storage.resources), spent)
 
     def write(choice: Choice, outcome: Outcome) -> None:

@@ -113,12 +113,11 @@ class Recorder:
         self.lay_out()
 
     def lay_out(self) -> None:
-        """Write on the page which rounds are wanted next, and 0, which none is, below. The last page stays as it is."""
+        """Write on the page which rounds are wanted next; below may be some that are over. The last page is left."""
         wanted = as_array(self.record.rounds[self.begin : self.begin + self.page.rounds.size])
         self.wanted = wanted.size
         if self.wanted:
-            self.page.rounds[: self.wanted], self.page.rounds[self.wanted :] = wanted, 0
-            self.page.written[0] = 0
+            self.page.rounds[: self.wanted], self.page.written[0] = wanted, 0
 
     def reach(self, until: int) -> int:
         """How far a game may be played before the page is taken away."""
