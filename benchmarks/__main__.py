@@ -12,6 +12,7 @@ import sys
 from benchmarks import (
     arms,
     cluster,
+    history,
     late_rewards,
     live,
     lp,
@@ -25,7 +26,8 @@ from benchmarks import (
 )
 
 QUICK = {
-    module.__name__.rpartition(".")[2]: module for module in (rounds, arms, scale, lp, threads, live, memory, startup)
+    module.__name__.rpartition(".")[2]: module
+    for module in (rounds, arms, scale, lp, threads, live, memory, history, startup)
 }
 SLOW = {"cluster": cluster, "resources": resources, "late_rewards": late_rewards, "service": service}
 MINUTES = {"cluster": 3, "resources": 15, "late_rewards": 2, "service": 2}  # about, on two cores

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from comparing import all_bits
 from play import EVERY_KIND, SEVERAL, THREE_ARMS
+from worlds import Mirror
 
 import paceline as pl
 from paceline.policies import POLICIES
@@ -65,19 +66,6 @@ SETTINGS = {"rounds": 200, "trials": 2, "seed": 5, "checkpoints": 30}
 def players(problem: pl.Problem) -> list[str]:
     """The policies that can play a problem."""
     return [name for name, policy in POLICIES.items() if len(problem.resources) <= (policy.resources or math.inf)]
-
-
-class Mirror(pl.PythonWorld):
-    """What a problem yields, drawn from Python."""
-
-    def __init__(self, problem):
-        self.problem = problem
-
-    def reset(self, seed, stream):
-        self.draws = self.problem.sample(seed, stream)
-
-    def outcome(self, t, arm, count):
-        return self.draws.pull(arm)
 
 
 class Veiled(pl.PythonWorld):

@@ -20,6 +20,7 @@ def blocks(language: str, text: str = README) -> list[str]:
     [
         ROOT / "README.md",
         *(ROOT / "docs" / f"{name}.md" for name in ("start-researcher", "start-engineer", "live", "fleet", "recipes")),
+        ROOT / "docs" / "history.md",
     ],
     ids=lambda page: page.name,
 )

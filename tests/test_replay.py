@@ -29,6 +29,7 @@ from replaying import (
 
 import paceline as pl
 from paceline.grafting import simulator_for
+from paceline.kernels.page import NO_PAGE
 from paceline.kernels.state import SKIP, Decision
 from paceline.offline.data import read_log_table
 from paceline.offline.logged import weighted_mean
@@ -55,7 +56,7 @@ FULL = {"rewards": {arm: f"r{arm}" for arm in range(3)}, "costs": {arm: f"c{arm}
 
 def play_in(game: Game, world, until: int) -> None:
     """Play on in another world than that of the game."""
-    simulator_for(type(game.policy), type(world))(game.params, game.storage, world.data, until)
+    simulator_for(type(game.policy), type(world))(game.params, game.storage, world.data, NO_PAGE, until)
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -76,10 +76,11 @@ def test_table_has_a_column_for_each_resource(results, plain, named):
 
 def test_data_frame_names_the_resources(results, plain, named):
     data = results.to_pandas()
-    columns = ["spent_money", "spent_energy", "lost_money", "lost_energy"]
+    columns = [f"{thing}_{name}" for thing in ("spent", "lost", "headroom") for name in ("money", "energy")]
     assert list(data.columns) == [
-        *("policy", "trial", "round", "regret", "pseudo_regret", "steady_regret", "skips", "idle"),
+        *("policy", "trial", "round", "reward", "regret", "pseudo_regret", "steady_regret", "skips", "idle"),
         *columns,
+        *("pulls_0", "pulls_1", "pulls_2"),
         *("wrong_arms", "unspent", "cost_luck", "idle_regret"),
     ]
     for label, run in results.items():

@@ -1,3 +1,4 @@
+from . import gym as gym
 from . import paper as paper
 from . import problems as problems
 from . import testing as testing
@@ -58,6 +59,7 @@ from .service.client import RemoteBandit as RemoteBandit
 from .service.client import connect as connect
 from .service.transport import ServiceRefused as ServiceRefused
 from .service.transport import ServiceUnreachable as ServiceUnreachable
+from .simulation.history import History as History
 from .simulation.results import Results as Results
 from .simulation.results import Run as Run
 from .simulation.simulate import simulate as simulate

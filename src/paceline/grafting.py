@@ -34,8 +34,10 @@ from paceline.engine import (
     tell,
     tell_part,
     tell_rest,
+    write_once,
 )
 from paceline.kernels.jit import bind, counted_kernel, graft, kernel
+from paceline.kernels.page import write_nothing, write_row
 from paceline.kernels.state import book_rows, state_rows
 from paceline.policies.policy import Policy, commit_nothing
 from paceline.policies.python_policy import Carrier
@@ -76,11 +78,17 @@ def graft_templates(policy: type[Policy], counted: bool, functions: Parts) -> Pa
 
 
 @cache
-def simulator_for(policy: type[Policy], world: type[World], is_late: bool = False) -> Callable[..., None]:
-    """`simulate`, or `simulate_late`, for a policy on a kind of world. It is compiled when it is first called."""
+def simulator_for(
+    policy: type[Policy], world: type[World], is_late: bool = False, is_kept: bool = False
+) -> Callable[..., None]:
+    """`simulate`, or `simulate_late`, for a policy on a kind of world. It is compiled when it is first called.
+
+    With ``is_kept`` it writes history to a page, else it takes `NO_PAGE` in its place.
+    """
     name, counted, parts = policy_parts(policy)
-    template = simulate_late if is_late else simulate
-    return bind(template, f"{name} on {world.__module__}", counted, **parts, outcome=kernel(world.outcome))
+    template, row = simulate_late if is_late else simulate, write_row if is_kept else write_nothing
+    title = f"{name} on {world.__module__}" + (" with history" if is_kept else "")
+    return bind(template, title, counted, **parts, outcome=kernel(world.outcome), write_row=row)
 
 
 class Calls(NamedTuple):
@@ -147,3 +155,9 @@ def puller_for(world: type[World]) -> Callable[..., float]:
 def calendar() -> tuple[Callable[..., None], Callable[..., int]]:
     """The calendar of late news, for a loop in Python: put an outcome on its way, take the next news."""
     return bind(post_once, "late", counted=False), bind(news_once, "late", counted=False)
+
+
+@cache
+def row_writer() -> Callable[..., None]:
+    """What writes history, for a loop in Python."""
+    return bind(write_once, "history", counted=False, write_row=write_row)

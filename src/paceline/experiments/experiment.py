@@ -17,11 +17,12 @@ from paceline.policies.code import code_digest
 from paceline.policies.policy import Policy
 from paceline.problems.problem import Problem
 from paceline.problems.toml import read_toml
+from paceline.simulation.recording import Record, Rounds, read_record
 from paceline.simulation.simulate import Trial, checkpoint_rounds, setting_of
 
 Ints = npt.NDArray[np.int64]
 
-KEYS = ("name", "rounds", "trials", "seed", "checkpoints", "block", "policies", "policy", "problem")
+KEYS = ("name", "rounds", "trials", "seed", "checkpoints", "record", "block", "policies", "policy", "problem")
 BLOCK_ROUNDS = 4_000_000  # about a second of work for one task
 
 
@@ -46,6 +47,7 @@ class Experiment:
     seed: int
     block: int  # trials of one task
     table: dict[str, Any]  # as it was written, for the record
+    record: Rounds | None = None  # the rounds that are kept one by one
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Experiment":
@@ -75,6 +77,7 @@ class Experiment:
             seed=checks.seed(table.get("seed", 0)),
             block=checks.whole("block", block, 1),
             table=table,
+            record=read_record(table.get("record"), rounds),
         )
         experiment.check_policies(rounds)
         return experiment
@@ -89,7 +92,7 @@ class Experiment:
     def tasks(self) -> list["Task"]:
         """The units of work, in the order of the results."""
         return [
-            Task(number, place, label, field, spec.policy, self.rounds, self.seed, first, count)
+            Task(number, place, label, field, spec.policy, self.rounds, self.seed, first, count, self.record)
             for number, field in enumerate(self.problems)
             for place, (label, spec) in enumerate(self.policies.items())
             for first in range(0, self.trials, self.block)
@@ -138,6 +141,7 @@ class Experiment:
             "trials": self.trials,
             "seed": self.seed,
             "block": self.block,
+            **({} if self.record is None else {"record": self.table["record"]}),
         }
 
 
@@ -167,6 +171,8 @@ class Task:
     seed: int
     first: int  # trial
     count: int
+    record: Rounds | None = None
+    history: Path | None = None  # the folder for it; without one nothing is recorded
 
     @property
     def name(self) -> str:
@@ -180,11 +186,32 @@ class Task:
 
     def trials(self) -> list[Trial]:
         """The trials, each with its stream."""
-        first = self.field.stream + self.first
+        field = self.field
         return [
-            Trial(self.field.problem, self.policy, self.rounds, self.seed, stream, delays=self.field.delays)
-            for stream in range(first, first + self.count)
+            Trial(
+                field.problem,
+                self.policy,
+                self.rounds,
+                self.seed,
+                field.stream + trial,
+                delays=field.delays,
+                record=self.recorded(trial),
+            )
+            for trial in range(self.first, self.first + self.count)
         ]
+
+    def recorded(self, trial: int) -> Record | None:
+        """What is kept of a trial, and where."""
+        if self.record is None or self.history is None:
+            return None
+        file = history_file(self.history, self.number, self.place, trial)
+        place: dict[str, str | int] = {"problem": self.field.name, "policy": self.label, "trial": trial}
+        return Record(self.record, place, self.policy.reasons, self.field.problem.resources, file)
+
+
+def history_file(folder: Path, number: int, place: int, trial: int) -> Path:
+    """Where the rounds of a trial are kept: by the numbers of its problem and its policy."""
+    return folder / f"{number:06d}-{place:04d}-{trial:08d}.parquet"
 
 
 def check_policy(policy: Policy, problem: Problem, rounds: int) -> None:

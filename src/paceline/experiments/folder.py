@@ -5,6 +5,7 @@ import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +22,7 @@ from paceline.policies.policy import Policy
 from paceline.simulation.totals import Totals
 
 FORMAT = 2
-MANIFEST, TOTALS, PARTS, LOCK = "manifest.json", "totals.parquet", "parts", ".lock"
+MANIFEST, TOTALS, PARTS, HISTORY, LOCK = "manifest.json", "totals.parquet", "parts", "history", ".lock"
 KEYS = ("name", "experiment", "file", "memory", "kernels", "versions", "host", "begun", "finished", "spells")
 
 
@@ -40,7 +41,8 @@ class RunFolder:
         if self.finished():
             self.drop_parts()
         else:
-            (path / PARTS).mkdir(exist_ok=True)
+            for name in (PARTS,) if experiment.record is None else (PARTS, HISTORY):
+                (path / name).mkdir(exist_ok=True)
 
     def tidy(self) -> None:
         """Drop what earlier runs had not finished writing when they were killed."""
@@ -57,8 +59,9 @@ class RunFolder:
         return self.path / PARTS / f"{task.name}.parquet"
 
     def missing(self) -> list[Task]:
-        """The tasks that are not done."""
-        return [] if self.finished() else [task for task in self.experiment.tasks() if not self.part(task).exists()]
+        """The tasks that are not done; where history is kept they know where to."""
+        history, tasks = (self.path / HISTORY).absolute(), [] if self.finished() else self.experiment.tasks()
+        return [replace(task, history=history) for task in tasks if not self.part(task).exists()]
 
     def write(self, task: Task, totals: Totals) -> None:
         """Keep the results of a task."""

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paceline.errors import UnknownName, UnreadableFile
-from paceline.experiments.folder import TOTALS, read_manifest
+from paceline.experiments.experiment import history_file
+from paceline.experiments.folder import HISTORY, TOTALS, read_manifest
 from paceline.experiments.parquet import groups, totals_of
 from paceline.problems.problem import Problem
 from paceline.reports.tables import Table, mean_and_error
+from paceline.simulation.history import History
+from paceline.simulation.recording import Record, read_record
 from paceline.simulation.results import Results, Run
 from paceline.simulation.totals import NOTHING
 from paceline.worlds.delays import in_words, read_delays
@@ -97,6 +100,15 @@ class Study(Mapping[str, Results]):
             memory = np.dtype((np.record, fields)) if fields else NOTHING
             totals = totals_of(list(own), len(self.rounds), len(problem.resources), memory)
             shown = self.experiment["policies"][policy]["policy"]
-            runs[label] = Run(label, shown, problem, self.rounds, totals)
+            runs[label] = Run(label, shown, problem, self.rounds, totals, self.history_of(number, policy))
         late = in_words(read_delays(self.experiment["problems"][number].get("delay")))
         return Results(problem, self.experiment["seed"], self.rounds, runs, late)
+
+    def history_of(self, number: int, place: int) -> History | None:
+        """The rounds of one policy on one problem that were kept, if any were."""
+        rounds = read_record(self.experiment.get("record"), int(self.rounds[-1]))
+        if rounds is None:
+            return None
+        files = [history_file(self.path / HISTORY, number, place, trial) for trial in range(self.experiment["trials"])]
+        record = Record(rounds, {}, (), self.problems[number].resources)
+        return History(self.labels[place], (record,) * len(files), tuple(files))

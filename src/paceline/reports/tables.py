@@ -65,11 +65,17 @@ class Table:
         return "\n".join([lines[0], rule, *lines[1:], *(f"\n{note}" for note in self.notes)])
 
 
-def frame(data: Any) -> "pd.DataFrame":
-    """A DataFrame from columns by name or from records; pandas is not needed until then."""
+def pandas() -> Any:
+    """pandas, which is not needed until then."""
     with extra("pandas", "to_pandas"):
         import pandas as pd
-    return pd.DataFrame(data)
+    return pd
+
+
+def frame(data: Any) -> "pd.DataFrame":
+    """A DataFrame from columns by name or from records."""
+    made: pd.DataFrame = pandas().DataFrame(data)
+    return made
 
 
 def mean_and_error(values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> str:

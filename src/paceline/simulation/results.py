@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.errors import UnknownName, UnreadableFile
+from paceline.errors import InvalidValue, UnknownName, UnreadableFile
 from paceline.files import all_or_nothing
 from paceline.problems.problem import Problem
 from paceline.problems.resources import UNNAMED
 from paceline.reports.tables import Table, frame, of_resources, results_table
 from paceline.simulation import regret
+from paceline.simulation.history import History
 from paceline.simulation.totals import Totals
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Run:
     problem: Problem
     rounds: Ints
     totals: Totals
+    kept: History | None = None
 
     def __repr__(self) -> str:
         return f"<Run {self.label!r}: {write_size(self.totals, self.rounds)}>"
@@ -74,6 +76,11 @@ class Run:
     @cached_property
     def _breakdown(self) -> dict[str, Floats]:
         return regret.breakdown(self.problem, self.rounds, self.totals)
+
+    @property
+    def reward(self) -> Floats:
+        """Cumulative reward, counted in the round of the pull, whether the news of it has come or not."""
+        return self.totals.earned
 
     @property
     def skips(self) -> Ints:
@@ -131,6 +138,12 @@ class Run:
     def memory(self) -> dict[str, npt.NDArray[Any]]:
         """What the policy itself kept count of, by name."""
         return {name: self.totals.memory[name] for name in self.totals.memory.dtype.names or ()}
+
+    def history(self) -> History:
+        """Its rounds one by one, those that `simulate` was told to record."""
+        if self.kept is None:
+            raise InvalidValue(f"run {self.label!r} must be simulated with record to have a history, got none of it")
+        return self.kept
 
     def rounds_by_event(self) -> dict[str, Ints]:
         """SUAK only: rounds by kind (guard skips, classification skips and pulls, base rounds)."""
@@ -208,12 +221,13 @@ class Results(Mapping[str, Run]):
         return results_table(self.runs, self.late)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A row per policy, trial and checkpoint.
+        """A row per policy, trial and checkpoint: totals up to that round.
 
         Columns of resources with names end in the name, as in spent_money; where there is a cap there is lost, too.
+        Pulls have a column per arm, from pulls_0.
         """
-        columns = ("regret", "pseudo_regret", "steady_regret", "skips", "idle")
-        amounts = ("spent", "lost") if min(self.problem.caps) < np.inf else ("spent",)
+        columns = ("reward", "regret", "pseudo_regret", "steady_regret", "skips", "idle")
+        amounts = ("spent", "lost", "headroom") if min(self.problem.caps) < np.inf else ("spent", "headroom")
         trial, at = (axis.ravel() for axis in np.indices((self.trials, len(self.rounds))))
         parts: list[dict[str, npt.NDArray[Any]]] = [
             {
@@ -228,6 +242,7 @@ class Results(Mapping[str, Run]):
                         of_resources(name, self.problem.resources, "_"), run.by_resource(name).values(), strict=True
                     )
                 },
+                **{f"pulls_{arm}": run.totals.pulls[..., arm].ravel() for arm in range(self.problem.arms)},
                 **{name: values.ravel() for name, values in run.breakdown().items() if name != "idle"},
                 "idle_regret": run.breakdown()["idle"].ravel(),
             }
@@ -250,7 +265,10 @@ class Results(Mapping[str, Run]):
         return curves(self, quantities, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file (NumPy's npz with a JSON head), all or nothing."""
+        """Write all totals to one file (NumPy's npz with a JSON head), all or nothing.
+
+        Histories are not in it: those that are to last are streamed to files of their own (``record_to``).
+        """
         head = {
             "format": FORMAT,
             "problem": self.problem.to_dict(),
