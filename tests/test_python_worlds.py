@@ -64,7 +64,11 @@ SETTINGS = {"rounds": 200, "trials": 2, "seed": 5, "checkpoints": 30}
 
 def players(problem: pl.Problem) -> list[str]:
     """The policies that can play a problem."""
-    return [name for name, policy in POLICIES.items() if len(problem.resources) <= (policy.resources or math.inf)]
+    return [
+        name
+        for name, policy in POLICIES.items()
+        if len(problem.resources) <= (policy.resources or math.inf) and (policy.refillable or not any(problem.refills))
+    ]
 
 
 class Mirror(pl.PythonWorld):
