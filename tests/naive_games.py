@@ -291,7 +291,7 @@ class PrimalDualBwK(GameRun):
 
     def __init__(self, problem: Problem, seed: int, stream: int, *, horizon: int, feed: str = "bounds") -> None:
         super().__init__(problem, seed, stream, horizon)
-        self.feed, self.b = feed, min(self.rates())
+        self.feed, self.b = feed, min(b / scale for b, scale in zip(self.rates(), self.scale, strict=True))
         rows = len(self.resources) + 1
         self.v = [1.0] * rows
         self.eps = math.sqrt(math.log(rows) / (self.b * horizon))
@@ -305,8 +305,9 @@ class PrimalDualBwK(GameRun):
         return [x * self.b / b for x, b in zip(costs, self.rates(), strict=True)] + [self.b]
 
     def low_costs(self, arm: int) -> list[float]:
-        means = [self.mean_cost(arm, d) for d in self.resources]
-        return self.rescaled([projected(mean - self.rad(mean, self.pulls[arm])) for mean in means])
+        means = [self.mean_cost(arm, d) / self.scale[d] for d in self.resources]
+        lows = [projected(mean - self.rad(mean, self.pulls[arm])) for mean in means]
+        return self.rescaled([low * scale for low, scale in zip(lows, self.scale, strict=True)])
 
     def want(self) -> int:
         self.lows = None

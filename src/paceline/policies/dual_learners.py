@@ -54,7 +54,7 @@ def dual_params(learner: int, setting: Setting, horizon: int, step: float, radiu
 
 def new_duals(learner: int, resources: int) -> Floats:
     """The weights before the first round: hedge weighs all alike, gradient steps begin without a price."""
-    return np.full(resources, 1.0 / (resources + 1) if learner == HEDGE else 0.0)
+    return np.full(resources + 1, 1.0 / (resources + 1) if learner == HEDGE else 0.0)
 
 
 @kernel
@@ -76,18 +76,25 @@ def follow_spending(params: DualParams, state: State, scores: Floats, weights: F
 
 @kernel
 def hedge(params: DualParams, state: State, scores: Floats, weights: Floats, cost: Floats) -> None:
-    """The weights of the exponents that have grown; the one of nothing is 0 for ever."""
-    highest = 0.0
+    """The scores of resources grow with what is spent above their rates; the last, of nothing, is 0 for ever."""
     for d in range(len(state.resources)):
         rate = long_run_rate(params.rates, state, d)
         scores[d] += params.step * (cost[d] - rate) / max(rate, params.scales[d] - rate)
-        highest = max(highest, scores[d])
-    total = math.exp(-highest)
-    for d in range(len(state.resources)):
-        weights[d] = math.exp(scores[d] - highest)
-        total += weights[d]
-    for d in range(len(state.resources)):
-        weights[d] /= total
+    share_by_scores(scores, weights)
+
+
+@kernel
+def share_by_scores(scores: Floats, weights: Floats) -> None:
+    """Weights proportional to  exp(score)  that add up to 1. The exponentials themselves may be beyond all numbers."""
+    highest = scores[0]
+    for row in range(1, scores.size):
+        highest = max(highest, scores[row])
+    total = 0.0
+    for row in range(scores.size):
+        weights[row] = math.exp(scores[row] - highest)
+        total += weights[row]
+    for row in range(scores.size):
+        weights[row] /= total
 
 
 @kernel

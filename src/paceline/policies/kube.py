@@ -72,7 +72,5 @@ class FractionalKUBE(Policy):
         if setting.max_costs is not None:
             free = np.flatnonzero(np.asarray(setting.max_costs)[:, 0] <= 0.0)
             if free.size > 0:
-                raise InvalidValue(
-                    f"kube works with arms that cost something only, got a largest cost of 0 for arm {free[0]}"
-                )
+                raise InvalidValue(f"kube works with largest costs above 0 only, got 0 for arm {free[0]}")
         return Params(0.0)

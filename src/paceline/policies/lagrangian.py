@@ -41,8 +41,8 @@ class Memory(NamedTuple):
     """What the learners keep."""
 
     weights: Floats  # (K + 1,) of the primal learner, the null arm last
-    scores: Floats  # (D,) of hedge: the exponents
-    duals: Floats  # (D,) y of hedge, lam of ogd
+    scores: Floats  # (D + 1,) of hedge: the exponents, that of nothing last
+    duals: Floats  # (D + 1,) y of hedge, lam of ogd and a last entry that it does not use
 
 
 @kernel
@@ -150,4 +150,4 @@ class Lagrangian(Policy):
         return Params(primal, dual, refill)
 
     def new_memory(self, arms: int, resources: int) -> Memory:
-        return Memory(new_weights(arms), np.zeros(resources), new_duals(DUALS.index(self.dual), resources))
+        return Memory(new_weights(arms), np.zeros(resources + 1), new_duals(DUALS.index(self.dual), resources))

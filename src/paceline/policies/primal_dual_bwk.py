@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.kernels.estimates import first_unpulled
+from paceline.kernels.estimates import first_unpulled, upper
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import Decision, State
+from paceline.policies.dual_learners import share_by_scores
 from paceline.policies.long_run import LongRun, long_run, long_run_rate, rates_at_start
 from paceline.policies.one_phase import horizon_of
 from paceline.policies.policy import Policy, Setting
@@ -25,16 +26,18 @@ class Params(NamedTuple):
     """Numbers for the kernels."""
 
     rates: LongRun
-    common: float  # the smallest rate: resources are rescaled so that this is the rate of all
+    scales: tuple[float, ...]  # by resource: the largest cost of any arm, in which costs are counted
+    common: float  # the smallest rate: resources are rescaled so that this is the rate of all, and of time
     confidence: float  # C
     log_step: float  # ln(1 + eps)
     feeds_costs: bool
 
 
 class Memory(NamedTuple):
-    """Logarithms of the weights v, those of time last."""
+    """The weights of the resources, that of time last."""
 
-    logs: Floats  # (D + 1,)
+    logs: Floats  # (D + 1,) of v
+    weights: Floats  # y
 
 
 @kernel
@@ -44,67 +47,67 @@ def small_mean_radius(confidence: float, mean: float, pulls: int) -> float:
 
 
 @kernel
+def rescaled(params: Params, state: State, d: int, cost: float) -> float:
+    """A cost, in largest costs, on the scale on which all rates are the common one."""
+    return cost * params.common * params.scales[d] / long_run_rate(params.rates, state, d)
+
+
+@kernel
 def low_cost(params: Params, state: State, arm: int, d: int) -> float:
-    """LCB of a mean cost, on the scale on which all rates are the common one."""
-    mean = state.arms.cost_mean[arm, d]
-    low = max(mean - small_mean_radius(params.confidence, mean, state.arms.pulls[arm]), 0.0)
-    return float(low * params.common / long_run_rate(params.rates, state, d))
+    """LCB of a mean cost, rescaled."""
+    mean = state.arms.cost_mean[arm, d] / params.scales[d]
+    return rescaled(
+        params, state, d, max(mean - small_mean_radius(params.confidence, mean, state.arms.pulls[arm]), 0.0)
+    )
 
 
 def choose(params: Params, state: State) -> Decision:
     """Each arm once, then the best ratio of UCB reward to the worth of LCB costs."""
-    arms, logs, time = state.arms, state.memory.logs, len(state.resources)
+    arms, weights, time = state.arms, state.memory.weights, len(state.resources)
     untried = first_unpulled(arms)
     if untried >= 0:
         return Decision(untried, FIRST_PULL, untried)
-    highest = logs[time]
-    for d in range(time):
-        highest = max(highest, logs[d])
     best, most = 0, -1.0
     for a in range(arms.pulls.size):
         mean = arms.reward_mean[a]
-        worth = math.exp(logs[time] - highest) * params.common
+        worth = weights[time] * params.common
         for d in range(time):
-            worth += math.exp(logs[d] - highest) * low_cost(params, state, a, d)
-        ratio = min(mean + small_mean_radius(params.confidence, mean, arms.pulls[a]), 1.0) / worth
+            worth += weights[d] * low_cost(params, state, a, d)
+        ratio = upper(mean, small_mean_radius(params.confidence, mean, arms.pulls[a])) / worth
         if ratio > most:
             best, most = a, ratio
     return Decision(best, BEST_RATIO, best)
 
 
-@kernel
-def weigh(params: Params, state: State, d: int, used: float) -> None:
-    """A resource gains weight with what is used of it."""
-    state.memory.logs[d] += params.log_step * used
-
-
 def commit(params: Params, state: State, decision: Decision) -> None:
-    """As published: the weights follow the cost bounds that the arm was chosen by."""
+    """As published: the weights follow the cost bounds that the arm was chosen by; that of time follows the rounds."""
     if decision.reason == BEST_RATIO:
-        time = len(state.resources)
-        weigh(params, state, time, params.common)
+        logs, time = state.memory.logs, len(state.resources)
+        logs[time] += params.log_step * params.common
         if not params.feeds_costs:
             for d in range(time):
-                weigh(params, state, d, low_cost(params, state, decision.arm, d))
+                logs[d] += params.log_step * low_cost(params, state, decision.arm, d)
+        share_by_scores(state.memory.logs, state.memory.weights)
 
 
 def learn(params: Params, state: State, decision: Decision, reward: float, cost: Floats) -> None:
     """Our variant: they follow what the arm has cost."""
     if decision.reason == BEST_RATIO and params.feeds_costs:
         for d in range(len(state.resources)):
-            weigh(params, state, d, cost[d] * params.common / long_run_rate(params.rates, state, d))
+            state.memory.logs[d] += params.log_step * rescaled(params, state, d, cost[d] / params.scales[d])
+        share_by_scores(state.memory.logs, state.memory.weights)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrimalDualBwK(Policy):
     """Pull the arm with the most reward for what it uses, at weights of the resources that grow with their use.
 
-    Time is a resource of which every pull uses the same, and all resources are rescaled to one rate b, the smallest of
-    b_i = c_i + B0_i / T (time to b, too). After one pull of each arm, each round, with weights v (1 at first):
+    Time is a resource of which every pull uses the same. Costs are counted in largest costs, and all resources are
+    rescaled to one rate b, the smallest of  b_i = c_i + B0_i / T  (time to b, too). After one pull of each arm, each
+    round, with weights v (1 at first):
 
     1. pull the arm with the largest  u_a / sum of y_i l_ai,  y = v / sum of v,  where u_a is the upper bound of its
-       mean reward, l_ai the lower bound of its mean cost, at the distance  sqrt(C m / n) + C / n  of the mean m, in [0,
-       1];
+       mean reward, l_ai the lower bound of its mean cost, both  sqrt(C m / n) + C / n  from the mean m, within [0, 1];
     2. v_i <- v_i (1 + eps)^(l_ai)  for the arm pulled,  eps = sqrt(ln(D + 1) / (b T)),  C = a ln((D + 1) K T).
 
     Reference: Badanidiyuru, Kleinberg, Slivkins, "Bandits with knapsacks" (FOCS 2013, JACM 2018), PrimalDualBwK, for a
@@ -148,11 +151,11 @@ class PrimalDualBwK(Policy):
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
         horizon = horizon_of(self.name, self.horizon, setting)
-        rows = setting.resources + 1
-        common = min(rates_at_start(setting, horizon))
+        rows, scales = setting.resources + 1, setting.scales
+        common = min(rate / scale for rate, scale in zip(rates_at_start(setting, horizon), scales, strict=True))
         confidence = float(self.confidence) * math.log(rows * horizon * max(setting.arms, 1))
-        step = math.sqrt(math.log(rows) / (common * horizon))
-        return Params(long_run(setting, horizon), common, confidence, math.log1p(step), self.feed == "costs")
+        log_step = math.log1p(math.sqrt(math.log(rows) / (common * horizon)))
+        return Params(long_run(setting, horizon), scales, common, confidence, log_step, self.feed == "costs")
 
     def new_memory(self, arms: int, resources: int) -> Memory:
-        return Memory(np.zeros(resources + 1))
+        return Memory(np.zeros(resources + 1), np.full(resources + 1, 1.0 / (resources + 1)))
