@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from comparing import all_bits
+from lanes import LATER
 from play import EVERY_KIND, SEVERAL, THREE_ARMS
 
 import paceline as pl
@@ -55,7 +56,8 @@ FAST = ("refills, cap and start", "two resources, refills, cap and start")
 
 def in_its_lane(words: str, *values: object, name: str = "") -> object:
     """A case of the problem that these words are for."""
-    return pytest.param(*values, id=name + words, marks=() if words in FAST else pytest.mark.slow)
+    is_fast = words in FAST and name not in LATER
+    return pytest.param(*values, id=f"{name}, {words}" if name else words, marks=() if is_fast else pytest.mark.slow)
 
 
 every_problem = pytest.mark.parametrize("problem", [in_its_lane(words, problem) for words, problem in PROBLEMS.items()])
@@ -113,11 +115,7 @@ def veiled(problem: pl.Problem, max_costs: object = None) -> pl.PythonWorld:
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [
-        in_its_lane(words, name, problem, name=f"{name}, ")
-        for words, problem in PROBLEMS.items()
-        for name in players(problem)
-    ],
+    [in_its_lane(words, name, problem, name=name) for words, problem in PROBLEMS.items() for name in players(problem)],
 )
 def test_world_in_python_gives_the_totals_of_the_compiled_one(name, problem):
     compiled = pl.simulate(problem, name, **SETTINGS)
