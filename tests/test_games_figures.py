@@ -2,9 +2,10 @@
 
 The prototype (another program, in another language, with random numbers of its own) printed means of a few trials and
 is a guide to the order of magnitude. Its figures are met within 15 per cent: several times the deviation of a mean on
-either side. One is not among them: EXP3-SIX with gradient steps lost 3,688 there and loses 4,700 here. How the
-prototype scales the losses of EXP3-SIX, whose range grows with the price, is not known. By the range of the present
-price it is 4,000 here; by the highest price so far, which is what the argument for it needs, 4,700.
+either side. One is not among them: EXP3-SIX with gradient steps lost 3,688 there and loses 4,583 (standard error 102)
+here. How the prototype scales the losses of EXP3-SIX, whose range grows with the price, is not known. Divided by the
+range at the present price they lead to 3,985 here; by that at the highest price so far, as a learning rate that never
+grows demands it, to 4,583.
 """
 
 from functools import cache

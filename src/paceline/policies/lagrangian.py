@@ -96,7 +96,7 @@ class Lagrangian(Policy):
     Reference: the game is that of Immorlica, Sankararaman, Schapire, Slivkins, "Adversarial bandits with knapsacks"
     (FOCS 2019). The systems of others are presets: lagrange-bwk, best-of-both-worlds, replenishable, exp3-six,
     lagrange-cbwlc; each has its reference and its guarantee. The default, ucb with hedge, is our choice among the
-    combinations: it loses a fifth of what the best published one loses on the paper's 3 arms.
+    combinations: on the paper's 3 arms it loses less than a quarter of what the best preset loses.
 
     Guarantee: the anytime constraint, by the guard, on every path. With ucb nothing is proved: the theorems ask for a
     primal learner with little regret against payoffs that change as they like, as those of exp3-six and exp3.p have.
