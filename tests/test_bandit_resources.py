@@ -18,12 +18,19 @@ from bookkeeper import (
     refused,
     state_of,
 )
+from lanes import LATER
 
 from paceline import Bandit, Conflict, Decision, InvalidValue, Problem, simulate
 from paceline.live.income import roll_over
 from paceline.problems.optimum import solve_several
 
-every_policy = pytest.mark.parametrize("policy", FOR_SEVERAL.values(), ids=FOR_SEVERAL)
+every_policy = pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(policy, id=name, marks=pytest.mark.slow if name in LATER else ())
+        for name, policy in FOR_SEVERAL.items()
+    ],
+)
 
 STOCK = Problem.beta(
     [0.5, 0.9, 0.4],

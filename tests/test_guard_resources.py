@@ -19,7 +19,7 @@ from paceline.policies import POLICIES, make_policy
 from paceline.problems.distributions import Bernoulli, Constant, Scaled
 from paceline.problems.problem import Problem
 
-SEVERAL = [name for name, policy in POLICIES.items() if policy.resources is None]
+SEVERAL = [name for name, policy in POLICIES.items() if policy.resources is None and policy.refillable]
 ROUNDS = 60
 
 several_policies = pytest.mark.parametrize("name", in_lanes({name: name for name in SEVERAL}))

@@ -36,7 +36,7 @@ from paceline.engine import (
     tell_rest,
     write_once,
 )
-from paceline.kernels.jit import bind, counted_kernel, graft, kernel
+from paceline.kernels.jit import bind, counted_kernel, graft, kernel, plain
 from paceline.kernels.page import write_nothing, write_row
 from paceline.kernels.state import book_rows, state_rows
 from paceline.policies.policy import Policy, commit_nothing
@@ -52,6 +52,7 @@ def cache(function: Function) -> Function:
 
 
 Parts = dict[str, Callable[..., Any]]
+FUNCTIONS = ("choose", "learn", "commit", "renew")  # of a policy
 
 
 @cache
@@ -59,8 +60,15 @@ def policy_parts(policy: type[Policy]) -> tuple[str, bool, Parts]:
     """What `jit.bind` needs to make a function of a policy: a name, whether it allocates, what the templates name."""
     counted = policy.allocates
     as_kernel = counted_kernel if counted else kernel
-    functions = {name: as_kernel(getattr(policy, name)) for name in ("choose", "learn", "commit", "renew")}
-    return f"{policy.__module__}.{policy.__qualname__}", counted, graft_templates(policy, counted, functions)
+    functions = {name: as_kernel(getattr(policy, name)) for name in FUNCTIONS}
+    return code_name(policy), counted, graft_templates(policy, counted, functions)
+
+
+def code_name(policy: type[Policy]) -> str:
+    """What the machine code of a policy is filed under: all that it is made of. Presets of a policy share it."""
+    functions = [plain(getattr(policy, name)) for name in FUNCTIONS]
+    names = [f"{function.__module__}.{function.__qualname__}" for function in functions]
+    return " ".join([*names, f"{len(policy.reasons)}", f"{policy.tag_is_arm}"])
 
 
 def graft_templates(policy: type[Policy], counted: bool, functions: Parts) -> Parts:

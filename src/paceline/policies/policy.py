@@ -31,12 +31,16 @@ import numpy.typing as npt
 from paceline.errors import InvalidPolicy, InvalidValue, UnknownParameter
 from paceline.kernels.budget import UNITS, split_rate
 from paceline.kernels.random import GENERATOR
-from paceline.kernels.state import NO_RECORD, Decision, NoMemory, State, Storage, books_in, new_storage, state_in
+from paceline.kernels.state import GUARD, NO_RECORD, Decision, NoMemory, State, Storage, books_in, new_storage, state_in
 from paceline.objects import described_object, in_words
 from paceline.problems.problem import Problem
 from paceline.text_modules import rebuild
 
 Floats = npt.NDArray[np.float64]
+
+# The reason with which the engine tells of a pull that was made elsewhere (`Bandit.observe`). A policy that must tell
+# such news from that of its own rounds gives this reason to none of its decisions.
+ELSEWHERE = GUARD + 1
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,18 @@ class Setting:
         key, counter = np.array([self.seed, self.stream], np.uint64), np.array([0, 0, GENERATOR, 0], np.uint64)
         return np.random.Generator(np.random.Philox(counter=counter, key=key))
 
+    @property
+    def stocks(self) -> tuple[float, ...]:
+        """The start stock of each resource."""
+        return self.start or (0.0,) * self.resources
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """The largest cost that any arm can have in each resource; 1 where none of them costs anything."""
+        if self.max_costs is None or self.arms == 0:
+            return (1.0,) * self.resources
+        return tuple(float(largest) or 1.0 for largest in np.max(np.asarray(self.max_costs), axis=0))
+
     def seen_by(self, policy: "Policy") -> "Setting":
         """What a policy is told: the truth only if it is an oracle."""
         return self if policy.told_truth else replace(self, problem=None)
@@ -87,6 +103,7 @@ class Policy:
     ``choose``      see the text of policies/policy.py; likewise ``learn``, ``commit`` and ``renew``.
     ``record``      the dtype of the scalars that it keeps, if it keeps any.
     ``resources``   1 if it can do with one resource only.
+    ``refillable``  false if it can do only where no pull refills a resource: costs of at least 0.
     ``tag_is_arm``  whether a tag is the number of an arm (or K, or SKIP): then it is shown by name, and follows the arm
                     when others come and go.
     ``told_truth``  whether it is told the true problem: for an oracle, which no bandit can be.
@@ -102,6 +119,7 @@ class Policy:
     reasons: ClassVar[tuple[str, ...]]
     record: ClassVar[np.dtype[Any]] = NO_RECORD
     resources: ClassVar[int | None] = None
+    refillable: ClassVar[bool] = True
     tag_is_arm: ClassVar[bool] = False
     told_truth: ClassVar[bool] = False
     by_chance: ClassVar[int | None] = None
@@ -166,6 +184,8 @@ class Policy:
         """Books and state before the first round."""
         count = setting.resources
         self.check_resources(count)
+        if not self.refillable and any(setting.refills):
+            raise InvalidValue(f"{self.name} works with costs of at least 0 only, got a resource that pulls may refill")
         memory = self.new_memory(setting.arms, count)
         if not hasattr(memory, "_fields") or not all(isinstance(part, np.ndarray) for part in memory):
             where = f"{type(self).__name__}.new_memory"
