@@ -12,15 +12,18 @@ import sys
 from benchmarks import (
     arms,
     cluster,
+    crash,
     history,
     late_rewards,
     live,
+    live_size,
     lp,
     memory,
     resources,
     rounds,
     scale,
     service,
+    stalls,
     startup,
     threads,
 )
@@ -29,8 +32,14 @@ QUICK = {
     module.__name__.rpartition(".")[2]: module
     for module in (rounds, arms, scale, lp, threads, live, memory, history, startup)
 }
-SLOW = {"cluster": cluster, "resources": resources, "late_rewards": late_rewards, "service": service}
-MINUTES = {"cluster": 3, "resources": 15, "late_rewards": 2, "service": 2}  # about, on two cores
+SLOW = {
+    **{"cluster": cluster, "resources": resources, "late_rewards": late_rewards, "service": service},
+    **{"stalls": stalls, "live_size": live_size, "crash": crash},
+}
+MINUTES = {  # about, on two cores
+    **{"cluster": 3, "resources": 15, "late_rewards": 2, "service": 2},
+    **{"stalls": 2, "live_size": 2, "crash": 20},
+}
 ALL = {**QUICK, **SLOW}
 
 

@@ -59,8 +59,7 @@ class Keeper:
         self.journal, self.upkeep = journal, upkeep
         self.summed_up = summed_up  # the segments that the last snapshot and the one before are in; 0 if not whole
         self.is_tidy = False  # whether what a crash has left was taken away
-        self.segment = segment  # that is written to, and
-        self.begun = begun  # how many lines there were before it
+        self.segment = segment  # that is written to
         self.next_snapshot = math.inf if upkeep.snapshot_every is None else snapshot_lines + upkeep.snapshot_every
         self.next_rotation = self.rotation_after(begun)
         self.due = min(self.next_snapshot, self.next_rotation)  # lines
@@ -103,7 +102,7 @@ class Keeper:
             time,
         )
         rotate(journal, header, self.upkeep.mode)
-        self.segment, self.begun = self.segment + 1, before.lines
+        self.segment += 1
         self.next_rotation = self.rotation_after(before.lines)
         self.next_snapshot = journal.lines
 

@@ -11,8 +11,6 @@ from paceline.live.config import Config, check_policy_fits, check_seconds, check
 from paceline.live.resource import DOWN, LARGEST_AMOUNT, UP, Resource, label
 from paceline.policies.policy import Policy
 
-UNCHANGED: Any = object()
-
 
 def largest_costs(config: Config, arm_set: ArmSet, given: Any) -> dict[int, tuple[float, ...]]:
     """The largest costs of the arms that are to get others, by slot.
