@@ -248,7 +248,8 @@ class Lagrangian(GameRun):
         best = max((self.null, *self.arms), key=payoff.__getitem__)
         error = len(payoff) * math.log(self.horizon)
         actions = len(payoff) * self.horizon
-        gamma = self.primal_step * min(self.rates()) * math.sqrt(actions / ((len(self.resources) + 1) * error))
+        tightest = min(b / scale for b, scale in zip(self.rates(), self.scale, strict=True))
+        gamma = self.primal_step * tightest * math.sqrt(actions / ((len(self.resources) + 1) * error))
         for action in (*self.arms, self.null):
             if action != best:
                 chance -= 1 / (len(payoff) + gamma * (payoff[best] - payoff[action]))

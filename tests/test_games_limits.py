@@ -5,6 +5,7 @@ import math
 import numpy as np
 import play
 import pytest
+from lanes import LATER
 
 from paceline.errors import InvalidValue
 from paceline.grafting import bound_rare_calls
@@ -82,7 +83,7 @@ WHOLE_UNITS = Problem([Beta(0.45), Beta(0.7), Beta(0.8)], [Beta(mean) for mean i
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["lagrangian", "best-of-both-worlds", "exp3-six", "primal-dual-bwk", "queue", "kube"])
+@pytest.mark.parametrize("name", LATER)
 def test_a_change_of_units_changes_nothing(name):
     policy = make_policy(name)
     assert decisions(policy, HALF).tolist() == decisions(policy, WHOLE_UNITS).tolist()

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import State
-from paceline.policies.long_run import LongRun, long_run, long_run_rate, rates_at_start
+from paceline.policies.long_run import LongRun, long_run, long_run_rate, tightest_rate
 from paceline.policies.policy import Setting
 
 Floats = npt.NDArray[np.float64]
@@ -43,13 +43,10 @@ class DualParams(NamedTuple):
 
 def dual_params(learner: int, setting: Setting, horizon: int, step: float, radius: float) -> DualParams:
     """The steps of theory, sqrt(ln(D + 1) / T) and 1 / sqrt(T), times ``step``."""
-    rates, scales = rates_at_start(setting, horizon), setting.scales
     published = math.sqrt(math.log(setting.resources + 1) / horizon) if learner == HEDGE else 1.0 / math.sqrt(horizon)
-    dearest = max(scale / rate for rate, scale in zip(rates, scales, strict=True))
-    bound = radius if learner == HEDGE else radius * dearest
-    return DualParams(
-        learner, step * published, bound, long_run(setting, horizon), scales, setting.lows, dearest * radius
-    )
+    rates, reach = long_run(setting, horizon), radius / tightest_rate(setting, horizon)
+    bound = radius if learner == HEDGE else reach
+    return DualParams(learner, step * published, bound, rates, setting.scales, setting.lows, reach)
 
 
 def new_duals(learner: int, resources: int) -> Floats:

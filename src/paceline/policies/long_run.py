@@ -23,14 +23,14 @@ def long_run(setting: Setting, horizon: int) -> LongRun:
     return LongRun(tuple(stocks), 1.0 / horizon)
 
 
-def rates_at_start(setting: Setting, horizon: int) -> list[float]:
-    """The long-run rates as far as they are known before the first round.
+def tightest_rate(setting: Setting, horizon: int) -> float:
+    """The smallest long-run rate, each in largest costs of its resource, as far as it is known before the first round.
 
-    >>> rates_at_start(Setting(3, (0.5, 0.25), start=(0.0, 100.0)), 1000)
-    [0.5, 0.35]
+    >>> tightest_rate(Setting(3, (0.5, 0.25), start=(0.0, 100.0)), 1000)
+    0.35
     """
-    pairs = zip(setting.rates, setting.stocks, strict=True)
-    return [max(rate + stock / horizon, 1.0 / horizon) for rate, stock in pairs]
+    known = zip(setting.rates, setting.stocks, setting.scales, strict=True)
+    return min(max(rate + stock / horizon, 1.0 / horizon) / scale for rate, stock, scale in known)
 
 
 @kernel

@@ -12,7 +12,7 @@ from paceline.kernels.estimates import first_unpulled, upper
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import Decision, State
 from paceline.policies.dual_learners import share_by_scores
-from paceline.policies.long_run import LongRun, long_run, long_run_rate, rates_at_start
+from paceline.policies.long_run import LongRun, long_run, long_run_rate, tightest_rate
 from paceline.policies.one_phase import horizon_of
 from paceline.policies.policy import Policy, Setting
 
@@ -151,11 +151,10 @@ class PrimalDualBwK(Policy):
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
         horizon = horizon_of(self.name, self.horizon, setting)
-        rows, scales = setting.resources + 1, setting.scales
-        common = min(rate / scale for rate, scale in zip(rates_at_start(setting, horizon), scales, strict=True))
+        rows, common = setting.resources + 1, tightest_rate(setting, horizon)
         confidence = float(self.confidence) * math.log(rows * horizon * max(setting.arms, 1))
         log_step = math.log1p(math.sqrt(math.log(rows) / (common * horizon)))
-        return Params(long_run(setting, horizon), scales, common, confidence, log_step, self.feed == "costs")
+        return Params(long_run(setting, horizon), setting.scales, common, confidence, log_step, self.feed == "costs")
 
     def new_memory(self, arms: int, resources: int) -> Memory:
         return Memory(np.zeros(resources + 1), np.full(resources + 1, 1.0 / (resources + 1)))

@@ -11,7 +11,7 @@ was. That probability travels with the decision, as its tag: when the outcome is
                alpha = 2 sqrt(ln(A T / delta)).
                Auer, Cesa-Bianchi, Freund, Schapire, "The nonstochastic multiarmed bandit problem" (2002)
     square-cb  empirical payoffs L: p_a = 1 / (A + gamma (L_best - L_a)), the rest to the best;
-               gamma = min b sqrt(T / ((D + 1) ln T)).  Foster, Rakhlin, "Beyond UCB" (2020)
+               gamma = min b sqrt(T / ((D + 1) ln T)), b in largest costs.  Foster, Rakhlin, "Beyond UCB" (2020)
     ucb        the largest  min(m + e, 1) - sum of price max(x - e, lowest cost),  e = sqrt(2 ln t / n)
 """
 
@@ -26,7 +26,7 @@ from paceline.kernels.jit import kernel
 from paceline.kernels.random import decision_uniform
 from paceline.kernels.state import Decision, State
 from paceline.policies.dual_learners import DualParams, price_of
-from paceline.policies.long_run import rates_at_start
+from paceline.policies.long_run import tightest_rate
 from paceline.policies.policy import Setting
 
 Floats = npt.NDArray[np.float64]
@@ -58,7 +58,7 @@ def primal_params(learner: int, setting: Setting, horizon: int, step: float, del
         return PrimalParams(learner, mixing, alpha / math.sqrt(actions * horizon))
     if learner == SQUARE_CB:
         errors = (setting.resources + 1) * math.log(max(horizon, 2))  # of the regressions, over K
-        return PrimalParams(learner, step * min(rates_at_start(setting, horizon)) * math.sqrt(horizon / errors), 0.0)
+        return PrimalParams(learner, step * tightest_rate(setting, horizon) * math.sqrt(horizon / errors), 0.0)
     return PrimalParams(learner, step, 0.0)
 
 
