@@ -255,14 +255,14 @@ class Guarded(Run):
 
 
 class OnePhase(Guarded):
-    """The optimistic program at the remaining rate (c T - S_c) / (T - t + 1)."""
+    """The optimistic program at the remaining rate (c T - S_c) / (T - t + 1), 0 once all is spent."""
 
     def __init__(self, problem: Problem, seed: int, stream: int, horizon: int, a: float = 3.0) -> None:
         super().__init__(problem, seed, stream)
         self.horizon, self.a = horizon, a
 
     def pull_decided(self) -> None:
-        rate = (self.c * self.horizon - self.spent) / (self.horizon - self.t + 1)
+        rate = max((self.c * self.horizon - self.spent) / (self.horizon - self.t + 1), Fraction(0))
         base = by_enumeration(*self.optimistic(self.a * math.log(self.horizon)), rate)
         self.pull(base.expensive if base.expensive == base.cheap or self.chance() < base.weight else base.cheap)
 

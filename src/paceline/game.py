@@ -55,11 +55,11 @@ def calls_for(policy: Policy, resources: int) -> Calls:
         return calls_with(policy, policy.params(setting), policy.new_storage(setting, 0, 0))
 
 
-def calls_with(policy: Policy, params: Any, storage: Storage) -> Calls:
+def calls_with(policy: Policy, params: Any, storage: Storage, guarded: bool = True) -> Calls:
     """The same for arguments of the types of these."""
     if isinstance(policy, PythonPolicy):
-        return IN_PYTHON
-    calls = bound_calls(type(policy))
+        return IN_PYTHON if guarded else UNGUARDED_IN_PYTHON
+    calls = bound_calls(type(policy), guarded)
     if policy.renew is not renew_nothing and not is_ours(policy):
         part_calls_with(policy, params, storage)  # what does not compile is refused before the first round
     return Calls(direct(calls.ask, params, storage), direct(calls.tell, params, storage, *example_news(storage)))
@@ -118,10 +118,12 @@ def example_part(storage: Storage) -> tuple[Any, ...]:
 
 
 @cache
-def carrier_for(resources: int) -> tuple[Callable[..., None], Callable[..., Choice], Callable[..., None]]:
+def carrier_for(
+    resources: int, guarded: bool = True
+) -> tuple[Callable[..., None], Callable[..., Choice], Callable[..., None]]:
     """The same, ready to be called with so many resources."""
     storage = Carrier().new_storage(example_setting(resources), 0, 0)
-    open_one, take_one, tell_one = bound_carrier()
+    open_one, take_one, tell_one = bound_carrier(guarded)
     return (
         direct(open_one, storage),
         direct(take_one, CARRIED, storage, 0, CHOSEN),
@@ -143,9 +145,9 @@ def teacher_with(policy: Policy, params: Any, storage: Storage) -> Callable[...,
     return direct(bound_rare_calls(type(policy)).teach, params, storage, 0, 0.5, (0.5,) * len(storage.resources))
 
 
-def ask_in_python(session: Session, storage: Storage) -> Choice:
+def ask_in_python(session: Session, storage: Storage, guarded: bool = True) -> Choice:
     """`ask` for a plain-Python policy. A round with a choice that it must not make is sat out, as by a compiled one."""
-    open_one, take_one, _ = carrier_for(len(storage.resources))
+    open_one, take_one, _ = carrier_for(len(storage.resources), guarded)
     open_one(storage)
     if storage.limits.shape[0] == 0:  # live, when no arm is in play
         return take_one(CARRIED, storage, SKIP, GUARD)
@@ -177,6 +179,7 @@ def tell_in_python(
 
 
 IN_PYTHON = Calls(ask_in_python, tell_in_python)
+UNGUARDED_IN_PYTHON = Calls(partial(ask_in_python, guarded=False), tell_in_python)
 
 
 @cache
@@ -238,10 +241,13 @@ class Played(NamedTuple):
     late: Late | None = None  # where news is late: what is on its way, and the truth
 
 
-def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting, delays: Delays | None = None) -> Played:
+def prepare(
+    policy: Policy, world: World | PlayedWorld, setting: Setting, delays: Delays | None = None, guarded: bool = True
+) -> Played:
     """A game before its first round; policy and world may be compiled or in plain Python.
 
-    With both compiled a round takes some ten nanoseconds, else a few microseconds and what the Python code takes.
+    With both compiled a round takes some ten nanoseconds, else a few microseconds and what the Python code takes. Only
+    here, where nothing is at stake, can a game be had without the guard.
     """
     setting = setting.seen_by(policy)
     storage = policy.new_storage(setting, setting.seed, setting.stream)
@@ -249,9 +255,9 @@ def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting, delays
     with blamed(policy, setting):
         params = policy.params(setting)
         if isinstance(policy, PythonPolicy) or isinstance(world, PlayedWorld):
-            return Played(params, storage, in_python(policy, params, storage, world, late), True, late)
+            return Played(params, storage, in_python(policy, params, storage, world, late, guarded), True, late)
         data: tuple[Any, ...] = (world.data,) if late is None else (world.data, late)
-        loop = simulator_for(type(policy), type(world), late is not None)
+        loop = simulator_for(type(policy), type(world), late is not None, guarded)
         with interrupts_held():  # inside the compiler an interrupt may get lost
             loop(params, storage, *data, 0)
 
@@ -263,10 +269,10 @@ def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting, delays
 
 
 def in_python(
-    policy: Policy, params: Any, storage: Storage, world: World | PlayedWorld, late: Late | None
+    policy: Policy, params: Any, storage: Storage, world: World | PlayedWorld, late: Late | None, guarded: bool
 ) -> Callable[[int], None]:
     """A loop over rounds in plain Python, for a policy or a world that is."""
-    ask_one, tell_one = calls_with(policy, params, storage)
+    ask_one, tell_one = calls_with(policy, params, storage, guarded)
     outcome_of = pulled(world, storage) if isinstance(world, World) else world.outcome
     books = books_in(storage)
     if late is None:

@@ -18,10 +18,12 @@ from paceline.engine import (
     conclude_rest,
     decide,
     deliver,
+    enter_freely,
     finish,
     follow,
     news_once,
     open_turn,
+    pay_anything,
     post_once,
     pull_once,
     refresh,
@@ -53,20 +55,26 @@ Parts = dict[str, Callable[..., Any]]
 
 
 @cache
-def policy_parts(policy: type[Policy]) -> tuple[str, bool, Parts]:
-    """What `jit.bind` needs to make a function of a policy: a name, whether it allocates, what the templates name."""
+def policy_parts(policy: type[Policy], guarded: bool = True) -> tuple[str, bool, Parts]:
+    """What `jit.bind` needs to make a function of a policy: a name, whether it allocates, what the templates name.
+
+    The guard is two functions, and without it others stand in their places. The name says so: such code is filed apart.
+    """
     counted = policy.allocates
     as_kernel = counted_kernel if counted else kernel
     functions = {name: as_kernel(getattr(policy, name)) for name in ("choose", "learn", "commit", "renew")}
-    return f"{policy.__module__}.{policy.__qualname__}", counted, graft_templates(policy, counted, functions)
+    name = f"{policy.__module__}.{policy.__qualname__}" + ("" if guarded else " without the guard")
+    return name, counted, graft_templates(policy, counted, functions, guarded)
 
 
-def graft_templates(policy: type[Policy], counted: bool, functions: Parts) -> Parts:
+def graft_templates(policy: type[Policy], counted: bool, functions: Parts, guarded: bool = True) -> Parts:
     """The templates with these functions in the place of a policy's."""
     count, is_arm = len(policy.reasons), policy.tag_is_arm
     as_kernel = counted_kernel if counted else kernel
     needs_choice = policy.commit is not commit_nothing
     parts: Parts = {**functions, "reasons": as_kernel(lambda: count), "tag_is_arm": as_kernel(lambda: is_arm)}
+    if not guarded:
+        parts |= {"enter": enter_freely, "can_pay": pay_anything}
     parts["rechoose"] = graft(choose_again if needs_choice else choose_not, counted, **parts)
     rounds = book_rows, state_rows, decide, sit_out, begin, ask, follow, teach
     news = finish, conclude, conclude_rest, take_part, deliver, tell, tell_part, tell_rest
@@ -76,9 +84,11 @@ def graft_templates(policy: type[Policy], counted: bool, functions: Parts) -> Pa
 
 
 @cache
-def simulator_for(policy: type[Policy], world: type[World], is_late: bool = False) -> Callable[..., None]:
+def simulator_for(
+    policy: type[Policy], world: type[World], is_late: bool = False, guarded: bool = True
+) -> Callable[..., None]:
     """`simulate`, or `simulate_late`, for a policy on a kind of world. It is compiled when it is first called."""
-    name, counted, parts = policy_parts(policy)
+    name, counted, parts = policy_parts(policy, guarded)
     template = simulate_late if is_late else simulate
     return bind(template, f"{name} on {world.__module__}", counted, **parts, outcome=kernel(world.outcome))
 
@@ -106,9 +116,9 @@ def bound_rare_calls(policy: type[Policy]) -> RareCalls:
 
 
 @cache
-def bound_calls(policy: type[Policy]) -> Calls:
+def bound_calls(policy: type[Policy], guarded: bool = True) -> Calls:
     """`ask` and `tell` for a policy, waiting to be compiled."""
-    name, counted, parts = policy_parts(policy)
+    name, counted, parts = policy_parts(policy, guarded)
     return Calls(bind(ask, name, counted, **parts), bind(tell, name, counted, **parts))
 
 
@@ -127,9 +137,9 @@ def bound_part_calls(policy: type[Policy]) -> PartCalls:
 
 
 @cache
-def bound_carrier() -> tuple[Callable[..., None], Callable[..., Choice], Callable[..., None]]:
+def bound_carrier(guarded: bool) -> tuple[Callable[..., None], Callable[..., Choice], Callable[..., None]]:
     """The compiled half of every plain-Python policy: open a round, begin it with a choice, settle a pull."""
-    name, counted, parts = policy_parts(Carrier)
+    name, counted, parts = policy_parts(Carrier, guarded)
     return (
         bind(open_turn, name, counted, **parts),
         bind(take_turn, name, counted, **parts),

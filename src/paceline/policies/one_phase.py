@@ -33,7 +33,8 @@ def remaining_rate(state: State, horizon: int, d: int) -> float:
         return float(state.rate[d])
     still_to_come = max(horizon - state.clock.t, 0)
     income = 0.0 if state.planned[d] > 0.0 else state.rate[d]  # a stock without income is all in the headroom
-    return float((state.headroom[d] + income * still_to_come) / (still_to_come + 1))
+    left = state.headroom[d] + income * still_to_come  # below 0 only without the guard, or after a debit
+    return max(float(left / (still_to_come + 1)), 0.0)
 
 
 @kernel

@@ -50,6 +50,7 @@ class Trial:
     stream: int
     world: PythonWorld | None = None  # in place of the problem's own
     delays: Delays | None = None
+    guard: bool = True
 
 
 def run_trial(trial: Trial, step: Callable[[int], None] | None = None) -> Totals:
@@ -60,7 +61,7 @@ def run_trial(trial: Trial, step: Callable[[int], None] | None = None) -> Totals
     problem, policy = trial.problem, trial.policy
     setting = replace(setting_of(problem, int(trial.checkpoints[-1])), seed=trial.seed, stream=trial.stream)
     world = world_of(problem) if trial.world is None else PlayedWorld(trial.world, problem, trial.seed, trial.stream)
-    game = prepare(policy, world, setting, trial.delays)
+    game = prepare(policy, world, setting, trial.delays, trial.guard)
     tally = game.storage.tally[0]
     totals = new_totals(len(trial.checkpoints), problem.arms, setting.resources, policy.record)
     stride = 1 if game.is_in_python else STRIDE
@@ -137,6 +138,7 @@ def simulate(
     executor: Executor | None = None,
     progress: bool = False,
     delay: DelayLike = None,
+    guard: bool = True,
 ) -> Results:
     """Play each policy on the problem, ``trials`` times, behind the guard.
 
@@ -149,6 +151,11 @@ def simulate(
     a list of observed delays, or {"cost": ..., "reward": ...} with these (docs/delays.md). Until a cost is known its
     largest stays reserved. Results count what was earned and spent in the round of the pull, known or not.
 
+    ``guard=False`` plays without the guard, as many policies were published: what they promise of the line holds up to
+    something of lower order, or at the end, or on average. Whatever a policy wants is then pulled, and nothing is
+    claimed of the line: tables show ``run.violation``, the worst by which it was crossed, in place of the headroom. A
+    live `Bandit` has no such mode.
+
     Without an ``executor`` the trials run in threads, one per core; any concurrent.futures executor will do (for a Dask
     cluster ``client.get_executor()``) and gives the same numbers.
 
@@ -156,6 +163,9 @@ def simulate(
     >>> res = simulate(paper.three_arms(), ["suak", "uniform"], rounds=2000, trials=3)
     >>> list(res), res["suak"].regret.shape, bool((res["suak"].min_headroom >= 0).all())
     (['suak', 'uniform'], (3, 200), True)
+    >>> res = simulate(paper.three_arms(), "one-phase", rounds=2000, trials=3, guard=False)
+    >>> bool((res["one-phase"].violation > 1).all())
+    True
     """
     world = problem if isinstance(problem, PythonWorld) else None
     problem = problem.lines() if isinstance(problem, PythonWorld) else problem
@@ -168,8 +178,10 @@ def simulate(
     trials = checks.whole("trials", trials, 1)
     seed = checks.seed(seed)
     delays = read_delays(delay)
+    if not isinstance(guard, bool):
+        raise InvalidValue(f"guard must be true or false, got {guard!r}")
     with progress_bar(rounds * trials * len(chosen), progress) as bar:
-        return play_trials(problem, chosen, points, seed, range(trials), executor, bar, world, delays)
+        return play_trials(problem, chosen, points, seed, range(trials), executor, bar, world, delays, guard)
 
 
 def play_trials(
@@ -182,20 +194,21 @@ def play_trials(
     bar: Progress,
     world: PythonWorld | None = None,
     delays: Delays | None = None,
+    guard: bool = True,
 ) -> Results:
     """What `simulate` does once its arguments are in order: a trial for each of the streams."""
     work = {
-        label: [Trial(problem, policy, points, seed, stream, world, delays) for stream in streams]
+        label: [Trial(problem, policy, points, seed, stream, world, delays, guard) for stream in streams]
         for label, policy in chosen.items()
     }
     for label_trials in work.values():
         compile_first(label_trials[0])
     totals = on_threads(work, bar) if executor is None else on_executor(work, executor, bar)
     runs = {
-        label: Run(label, repr(chosen[label]), problem, points, stack_trials(label_totals))
+        label: Run(label, repr(chosen[label]), problem, points, stack_trials(label_totals), guard)
         for label, label_totals in totals.items()
     }
-    return Results(problem, seed, points, runs, in_words(delays))
+    return Results(problem, seed, points, runs, in_words(delays), guard)
 
 
 Work = dict[str, list[Trial]]
