@@ -25,7 +25,9 @@ from paceline import (
     PacelineError,
     PrimalDual,
     SkipFirst,
+    SlidingWindowUCB,
     ThompsonLP,
+    UCBBwK,
     UCBSimplex,
     UnknownName,
 )
@@ -38,7 +40,9 @@ NEEDED = {
     "one-phase": OnePhase(horizon=200),
     "primal-dual": PrimalDual(horizon=300),
     "skip-first": SkipFirst(horizon=200),
+    "sw-ucb": SlidingWindowUCB(horizon=200, window=20),
     "thompson-lp": ThompsonLP(horizon=200),
+    "ucb-bwk": UCBBwK(horizon=200),
     "ucb-simplex": UCBSimplex(lam=1),
 }
 POLICIES = {name: NEEDED.get(name, name) for name, policy in EVERY_POLICY.items() if not policy.told_truth}

@@ -116,6 +116,7 @@ class Run:
         self.reward_sum = [0.0] * problem.arms
         self.cost_sum = [0.0] * problem.arms
         self.decisions: list[int] = []
+        self.history: list[tuple[int, int, float, float]] = []  # round, arm, reward, cost
 
     def headroom(self) -> Fraction:
         """c t - S_c(t - 1)."""
@@ -150,6 +151,7 @@ class Run:
             self.pulls[arm] += 1
             self.reward_sum[arm] += reward
             self.cost_sum[arm] += cost
+            self.history.append((self.t, arm, reward, cost))
             paid = Fraction(cost)
             self.spent += math.ceil(paid / UNIT) * UNIT
         self.settle(arm)
@@ -323,6 +325,92 @@ class ThompsonLP(OnePhase):
         rate = (self.c * self.horizon - self.spent) / (self.horizon - self.t + 1) if self.update else self.c
         base = by_enumeration(rewards, costs, rate)
         self.pull(base.expensive if base.expensive == base.cheap or self.chance() < base.weight else base.cheap)
+
+
+class FromTheFirstRound(Run):
+    """A baseline behind the guard that pulls no arm first: an arm of the optimistic mix at a rate."""
+
+    def run(self, rounds: int) -> None:
+        while self.t <= rounds:
+            if self.guard_refuses():
+                self.skip()
+            else:
+                base = by_enumeration(*self.bounds(), self.rate())
+                self.pull(base.expensive if self.chance() < base.weight else base.cheap)
+
+    def bounds(self) -> tuple[list[float], list[float]]:
+        raise NotImplementedError
+
+    def rate(self) -> Fraction:
+        return self.c
+
+
+class UCBBwK(FromTheFirstRound):
+    """p = argmax UCB_r.p  s.t.  LCB_x.p <= (1 - eps) B / T;  UCB = min(1, m + 2 rad(m, n + 1)),  m = sum / (n + 1)."""
+
+    def __init__(
+        self, problem: Problem, seed: int, stream: int, horizon: int, a: float = 1.0, shrinkage: float | None = None
+    ) -> None:
+        super().__init__(problem, seed, stream)
+        arms, budget = problem.arms, problem.budget * horizon
+        self.alpha = a * math.log(arms * horizon)
+        load = self.alpha * arms / budget
+        self.eps = min(1.0, math.sqrt(load) + math.log(horizon) * load) if shrinkage is None else shrinkage
+
+    def rad(self, mean: float, number: int) -> float:
+        return math.sqrt(self.alpha * mean / number) + self.alpha / number
+
+    def bounds(self) -> tuple[list[float], list[float]]:
+        numbers = [n + 1 for n in self.pulls]
+        earns = [total / n for total, n in zip(self.reward_sum, numbers, strict=True)]
+        takes = [total / n for total, n in zip(self.cost_sum, numbers, strict=True)]
+        return (
+            [projected(m + 2 * self.rad(m, n)) for m, n in zip(earns, numbers, strict=True)],
+            [projected(m - 2 * self.rad(m, n)) for m, n in zip(takes, numbers, strict=True)],
+        )
+
+    def rate(self) -> Fraction:
+        return (1 - Fraction(self.eps)) * self.c
+
+
+class SlidingWindowUCB(FromTheFirstRound):
+    """The same with the radius sqrt(2 log(12 K T^3) / (n + 1)) and with outcomes of rounds t - w .. t - 1 only."""
+
+    def __init__(self, problem: Problem, seed: int, stream: int, horizon: int, window: int) -> None:
+        super().__init__(problem, seed, stream)
+        self.strength = 2 * math.log(12 * problem.arms * horizon**3)
+        self.window = window
+
+    def bounds(self) -> tuple[list[float], list[float]]:
+        rewards, costs = [], []
+        for arm in self.arms:
+            seen = [(reward, cost) for t, i, reward, cost in self.history if i == arm and self.t - self.window <= t]
+            number = len(seen) + 1
+            wide = radius(self.strength, number)
+            rewards.append(projected(sum(reward for reward, _ in seen) / number + wide))
+            costs.append(projected(sum(cost for _, cost in seen) / number - wide))
+        return rewards, costs
+
+
+class PacedLP(Guarded):
+    """The optimistic program at c with radius sqrt(a log t / n); its base is paced as pacing.py says."""
+
+    def __init__(self, problem: Problem, seed: int, stream: int, a: float = 2.0) -> None:
+        super().__init__(problem, seed, stream)
+        self.a = a
+
+    def pull_decided(self) -> None:
+        base = by_enumeration(*self.optimistic(self.a * math.log(self.t)), self.c)
+        self.pull(base.expensive if self.headroom() >= self.needed(base) else base.cheap)
+
+    def needed(self, base: Base) -> float:
+        if base.cheap in {base.expensive, self.null}:
+            return 1.0
+        costs = [cost for _, arm, _, cost in self.history if arm == base.cheap]
+        spread = np.var(costs) + 0.25 / len(costs)
+        drift = self.budget - self.mean_cost(base.cheap)
+        buffer = spread / (2 * drift) * math.log(1 + self.t * drift**2 / spread) if drift > 0 else 0.0
+        return 2.0 - self.budget + buffer
 
 
 class UCBSimplex(Guarded):

@@ -35,6 +35,9 @@ from .policies.greedy import GreedyPacer as GreedyPacer
 from .policies.index import IndexPacer as IndexPacer
 from .policies.one_phase import OnePhase as OnePhase
 from .policies.optimistic import OptimisticPacer as OptimisticPacer
+from .policies.optimistic_lp import OptimisticLP as OptimisticLP
+from .policies.optimistic_lp import SlidingWindowUCB as SlidingWindowUCB
+from .policies.optimistic_lp import UCBBwK as UCBBwK
 from .policies.oracle import Oracle as Oracle
 from .policies.policy import Policy as Policy
 from .policies.primal_dual import PrimalDual as PrimalDual

@@ -10,6 +10,7 @@ from paceline.policies.index import IndexPacer
 from paceline.policies.loading import load_policy_class
 from paceline.policies.one_phase import OnePhase
 from paceline.policies.optimistic import OptimisticPacer
+from paceline.policies.optimistic_lp import OptimisticLP, SlidingWindowUCB, UCBBwK
 from paceline.policies.oracle import Oracle
 from paceline.policies.policy import Policy, Setting, commit_nothing, learn_nothing
 from paceline.policies.primal_dual import PrimalDual
@@ -47,6 +48,9 @@ POLICIES: dict[str, type[Policy]] = {
         UCBSimplex,
         SkipFirst,
         ThompsonLP,
+        OptimisticLP,
+        UCBBwK,
+        SlidingWindowUCB,
         Uniform,
         Oracle,
     )
