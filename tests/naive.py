@@ -413,6 +413,82 @@ class PacedLP(Guarded):
         return 2.0 - self.budget + buffer
 
 
+class ControlBudget(Run):
+    """One resource, means known: the three cases of the page, with tau = C log(T - t)."""
+
+    def __init__(self, problem: Problem, seed: int, stream: int, horizon: int, buffer: float) -> None:
+        super().__init__(problem, seed, stream)
+        self.base = by_enumeration(problem.reward_means, problem.cost_means, problem.budget)
+        self.horizon, self.buffer = horizon, buffer
+
+    def run(self, rounds: int) -> None:
+        while self.t <= rounds:
+            tau = self.buffer * math.log(max(self.horizon - self.t, 1))
+            if self.guard_refuses():
+                self.skip()
+            elif self.base.expensive == self.base.cheap or self.headroom() >= tau:
+                self.pull(self.base.expensive)
+            else:
+                self.pull(self.base.cheap)
+
+
+class ControlBudgetOfSeveral:
+    """The general rule, with the mix of each round found by a linear program in p and g."""
+
+    def __init__(self, problem: Problem, seed: int, stream: int, horizon: int, buffer: float) -> None:
+        self.problem, self.horizon, self.buffer = problem, horizon, buffer
+        self.key, self.world = (np.uint64(seed), np.uint64(stream)), problem.sample(seed, stream)
+        self.rewards = np.append(problem.reward_means, 0.0)
+        self.costs = np.vstack([problem.consumption_means, np.zeros(len(problem.resources))]).T  # (D, K + 1)
+        self.rates = np.array(problem.rates)
+        ones = np.ones((1, self.rewards.size))
+        best = linprog(-self.rewards, self.costs, self.rates, ones, [1.0], bounds=(0, None)).x
+        self.support = [int(i) for i in np.flatnonzero(best > 1e-9)]
+        self.binding = np.flatnonzero(self.rates - self.costs @ best < 1e-9)
+        self.spent = [Fraction(0)] * len(self.rates)
+        self.decisions: list[int] = []
+        self.mixes: dict[tuple[bool, ...], np.ndarray] = {}
+
+    def mix(self, short: tuple[bool, ...]) -> np.ndarray:
+        """The mix with the largest g, given which resources are below the threshold; one entry per arm and null."""
+        if short not in self.mixes:
+            used, signs = self.costs[:, self.support], np.where(short, -1.0, 1.0)
+            rows = [np.append(used[d], -signs[d]) for d in self.binding] + [np.append(np.ones(len(self.support)), 0.0)]
+            spare = [d for d in range(len(short)) if short[d] and d not in self.binding]
+            limits = [np.append(used[d], 0.5) for d in spare]  # rate - use >= g / 2
+            best = linprog(
+                np.append(np.zeros(len(self.support)), -1.0),
+                limits or None,
+                self.rates[spare] if spare else None,
+                rows,
+                [*self.rates[self.binding], 1.0],
+                bounds=(0, None),
+            )
+            assert best.success, best.message
+            found = np.zeros(self.rewards.size)
+            found[self.support] = best.x[:-1]
+            self.mixes[short] = found
+        return self.mixes[short]
+
+    def run(self, rounds: int) -> None:
+        largest = np.array(self.problem.most)  # (D, K)
+        for t in range(1, rounds + 1):
+            tau = self.buffer * math.log(max(self.horizon - t, 1))
+            left = [Fraction(c) * t - paid for c, paid in zip(self.problem.rates, self.spent, strict=True)]
+            mix = self.mix(tuple(h < tau for h in left))
+            arm = int(np.searchsorted(np.cumsum(mix), decision_uniform(*self.key, t), side="right"))
+            if any(h < least for h, least in zip(left, largest.min(axis=1), strict=True)):
+                self.decisions.append(SKIP)
+            elif arm == self.problem.arms:
+                self.decisions.append(arm)
+            elif any(h < most for h, most in zip(left, largest[:, arm], strict=True)):
+                self.decisions.append(SKIP)
+            else:
+                self.decisions.append(arm)
+                for d, cost in enumerate(self.world.pull(arm)[1].values()):
+                    self.spent[d] += math.ceil(Fraction(cost) / UNIT) * UNIT
+
+
 class UCBSimplex(Guarded):
     """Inflated rewards, empirical costs, and an account for each base."""
 

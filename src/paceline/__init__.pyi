@@ -30,6 +30,7 @@ from .live.metrics import prometheus_text as prometheus_text
 from .live.status import Status as Status
 from .offline.replay import replay as replay
 from .offline.replays import Replay as Replay
+from .policies.control_budget import ControlBudget as ControlBudget
 from .policies.epsilon_greedy import EpsilonGreedyPacer as EpsilonGreedyPacer
 from .policies.greedy import GreedyPacer as GreedyPacer
 from .policies.index import IndexPacer as IndexPacer

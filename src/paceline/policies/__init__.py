@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from paceline.errors import InvalidPolicy, InvalidValue, PacelineError, UnknownName, UnknownParameter, in_one_line
 from paceline.kernels.state import SKIP, Decision, State
+from paceline.policies.control_budget import ControlBudget
 from paceline.policies.epsilon_greedy import EpsilonGreedyPacer
 from paceline.policies.greedy import GreedyPacer
 from paceline.policies.index import IndexPacer
@@ -51,6 +52,7 @@ POLICIES: dict[str, type[Policy]] = {
         OptimisticLP,
         UCBBwK,
         SlidingWindowUCB,
+        ControlBudget,
         Uniform,
         Oracle,
     )

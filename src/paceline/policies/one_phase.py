@@ -10,7 +10,7 @@ from paceline.kernels.estimates import first_unpulled
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import Decision, State
 from paceline.policies import optimism
-from paceline.policies.optimism import MIX, draw_from_mix, optimistic_program
+from paceline.policies.optimism import MIX, draw_from_mix, optimistic_program, stock_per_round
 from paceline.policies.policy import Policy, Setting, learn_nothing
 
 FIRST_PULL = 1
@@ -85,7 +85,8 @@ class WithHorizon(Policy):
     def radii(self, setting: Setting) -> optimism.Params:
         """The numbers of the optimistic program."""
         horizon = horizon_of(self.name, self.horizon, setting)
-        return optimism.Params(horizon, math.sqrt(self.a * math.log(horizon)), setting.lows, (0.0,) * setting.resources)
+        root, stock = math.sqrt(self.a * math.log(horizon)), stock_per_round(setting, 0)
+        return optimism.Params(horizon, root, setting.lows, stock)
 
 
 @dataclass(frozen=True, kw_only=True)

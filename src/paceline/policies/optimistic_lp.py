@@ -15,7 +15,7 @@ from paceline.kernels.jit import kernel
 from paceline.kernels.state import Decision, State
 from paceline.policies import optimism
 from paceline.policies.one_phase import horizon_of
-from paceline.policies.optimism import draw_from_mix, optimistic_program
+from paceline.policies.optimism import draw_from_mix, optimistic_program, stock_per_round
 from paceline.policies.pacing import REASONS, pace
 from paceline.policies.policy import Policy, Setting
 from paceline.policies.steering import no_base, remember_base, renew_base, renew_spreads, steer_base
@@ -177,15 +177,11 @@ class OptimisticLP(Policy):
         horizon = horizon_of(self.name, self.horizon, setting) if self.needs_horizon() else setting.rounds or 0
         strength = self.a * self.logarithm(setting.arms, setting.resources, horizon)
         is_static = self.rate == "static"
-        stock = tuple(
-            start / horizon if is_static and horizon and rate > 0.0 else 0.0
-            for start, rate in zip(setting.start or (0.0,) * setting.resources, setting.rates, strict=True)
-        )
         program = optimism.Params(
             horizon=0 if is_static else horizon,
             root=math.sqrt(strength),
             lows=setting.lows,
-            stock=stock,
+            stock=stock_per_round(setting, horizon if is_static else 0),
             is_growing=self.log == "t",
             is_small_mean=self.radius == "small-mean",
             extra=self.extra,
