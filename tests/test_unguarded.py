@@ -10,7 +10,7 @@ import pytest
 from lanes import in_lanes
 
 import paceline as pl
-from paceline.grafting import simulator_for
+from paceline.grafting import STAND_INS, UNGUARDED, simulator_for
 from paceline.policies import POLICIES
 from paceline.policies.one_phase import OnePhase
 from paceline.simulation.regret import income
@@ -80,7 +80,7 @@ def test_decides_as_the_page_does_without_a_skip_rule():
     page = Free(play.THREE_ARMS, play.SEED, play.STREAM, ROUNDS)
     page.run(ROUNDS)
     game = play.begin(OnePhase(), play.THREE_ARMS, horizon=ROUNDS)
-    simulator_for(OnePhase, StationaryWorld, False, False)(game.params, game.storage, game.world.data, ROUNDS)
+    simulator_for(OnePhase, StationaryWorld, False, UNGUARDED)(game.params, game.storage, game.world.data, ROUNDS)
     assert game.books.pulls.tolist() == page.pulls
     assert game.books.spent[0] / 2**32 == float(page.spent)
     assert game.books.lowest[0] < 0
@@ -104,8 +104,8 @@ def test_nobody_else_is_touched():
     assert (before.min_headroom >= 0).all()
     assert (before.spent == after.spent).all()
     assert (free.violation > 0).all()
-    names = {simulator_for(OnePhase, StationaryWorld, False, guarded).__qualname__ for guarded in (True, False)}
-    assert len(names) == 2
+    names = {simulator_for(OnePhase, StationaryWorld, False, rules).__qualname__ for rules in STAND_INS}
+    assert len(names) == len(STAND_INS) == 3
 
 
 @pytest.mark.parametrize("policy", ["uniform", Greedy()], ids=["compiled", "in Python"])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paceline.kernels.budget import Books, can_pay, charge, close_round, open_round, reserve, settle, settle_one
+from paceline.kernels.budget import Books, admits, can_pay, charge, close_round, open_round, reserve, settle, settle_one
 from paceline.kernels.estimates import observe, observe_part, observe_rest
 from paceline.kernels.jit import kernel
 from paceline.kernels.late import COST, NONE, Late, close_truth, known_ahead, next_news, post
@@ -87,8 +87,23 @@ def enter_freely(books: Books, state: State) -> bool:
 
 @kernel
 def pay_anything(_books: Books, _resources: Any, _arm: int) -> bool:
-    """Stands for `can_pay` where there is no guard. What comes of it is in the books: a headroom below 0."""
+    """Stands for `can_pay` and `admits` where there is no guard. What comes of it is a headroom below 0."""
     return True
+
+
+@kernel
+def as_decided(_books: Books, decision: Decision) -> Decision:
+    """What is done: what was decided."""
+    return decision
+
+
+@kernel
+def fall_back(books: Books, decision: Decision) -> Decision:
+    """Stands for `as_decided` where arm 0 takes the place of the null arm. It costs nothing, so it can be paid for.
+
+    To the policy it is a refusal; what the pull brings is in the estimates.
+    """
+    return decision if is_pull(books, decision.arm) else Decision(0, GUARD, decision.tag)
 
 
 def decide(params: Any, books: Books, state: State) -> Decision:
@@ -183,7 +198,7 @@ def ask(params: Any, storage: Storage) -> Choice:
     """
     books = Books(storage.tally[0], *book_rows(storage))
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
-    decision = decide(params, books, state)
+    decision = as_decided(books, decide(params, books, state))
     begin(params, books, state, decision)
     note(books, decision)
     return decision.arm, decision.reason, decision.tag
@@ -302,8 +317,9 @@ def take_turn(params: Any, storage: Storage, arm: int, reason: int) -> Choice:
     books = Books(storage.tally[0], *book_rows(storage))
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
     decision = Decision(arm, reason, arm)
-    if is_pull(books, arm) and not can_pay(books, state.resources, arm):
+    if is_pull(books, arm) and not admits(books, state.resources, arm):
         decision = Decision(SKIP, GUARD, arm)
+    decision = as_decided(books, decision)
     begin(params, books, state, decision)
     note(books, decision)
     return decision.arm, decision.reason, decision.tag
@@ -323,7 +339,7 @@ def simulate(params: Any, storage: Storage, world: Any, until: int) -> None:
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
     tally = books.tally
     while tally.t < until and tally.fault == NO_FAULT:
-        decision = decide(params, books, state)
+        decision = as_decided(books, decide(params, books, state))
         commit(params, state, decision)
         arm = decision.arm
         if not is_pull(books, arm):
@@ -344,7 +360,7 @@ def simulate_late(params: Any, storage: Storage, world: Any, late: Late, until: 
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
     tally = books.tally
     while tally.t < until and tally.fault == NO_FAULT:
-        decision = decide(params, books, state)
+        decision = as_decided(books, decide(params, books, state))
         begin(params, books, state, decision)
         arm = decision.arm
         if is_pull(books, arm):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from paceline.engine import BAD_ARM, BAD_REASON, BAD_TAG, NO_FAULT, Choice
 from paceline.errors import InvalidPolicy
 from paceline.grafting import (
+    GUARDED,
     Calls,
     PartCalls,
     bound_calls,
@@ -55,11 +56,11 @@ def calls_for(policy: Policy, resources: int) -> Calls:
         return calls_with(policy, policy.params(setting), policy.new_storage(setting, 0, 0))
 
 
-def calls_with(policy: Policy, params: Any, storage: Storage, guarded: bool = True) -> Calls:
+def calls_with(policy: Policy, params: Any, storage: Storage, rules: str = GUARDED) -> Calls:
     """The same for arguments of the types of these."""
     if isinstance(policy, PythonPolicy):
-        return IN_PYTHON if guarded else UNGUARDED_IN_PYTHON
-    calls = bound_calls(type(policy), guarded)
+        return IN_PYTHON if rules == GUARDED else IN_PYTHON._replace(ask=partial(ask_in_python, rules=rules))
+    calls = bound_calls(type(policy), rules)
     if policy.renew is not renew_nothing and not is_ours(policy):
         part_calls_with(policy, params, storage)  # what does not compile is refused before the first round
     return Calls(direct(calls.ask, params, storage), direct(calls.tell, params, storage, *example_news(storage)))
@@ -119,11 +120,11 @@ def example_part(storage: Storage) -> tuple[Any, ...]:
 
 @cache
 def carrier_for(
-    resources: int, guarded: bool = True
+    resources: int, rules: str = GUARDED
 ) -> tuple[Callable[..., None], Callable[..., Choice], Callable[..., None]]:
     """The same, ready to be called with so many resources."""
     storage = Carrier().new_storage(example_setting(resources), 0, 0)
-    open_one, take_one, tell_one = bound_carrier(guarded)
+    open_one, take_one, tell_one = bound_carrier(rules)
     return (
         direct(open_one, storage),
         direct(take_one, CARRIED, storage, 0, CHOSEN),
@@ -145,9 +146,9 @@ def teacher_with(policy: Policy, params: Any, storage: Storage) -> Callable[...,
     return direct(bound_rare_calls(type(policy)).teach, params, storage, 0, 0.5, (0.5,) * len(storage.resources))
 
 
-def ask_in_python(session: Session, storage: Storage, guarded: bool = True) -> Choice:
+def ask_in_python(session: Session, storage: Storage, rules: str = GUARDED) -> Choice:
     """`ask` for a plain-Python policy. A round with a choice that it must not make is sat out, as by a compiled one."""
-    open_one, take_one, _ = carrier_for(len(storage.resources), guarded)
+    open_one, take_one, _ = carrier_for(len(storage.resources), rules)
     open_one(storage)
     if storage.limits.shape[0] == 0:  # live, when no arm is in play
         return take_one(CARRIED, storage, SKIP, GUARD)
@@ -179,7 +180,6 @@ def tell_in_python(
 
 
 IN_PYTHON = Calls(ask_in_python, tell_in_python)
-UNGUARDED_IN_PYTHON = Calls(partial(ask_in_python, guarded=False), tell_in_python)
 
 
 @cache
@@ -242,12 +242,12 @@ class Played(NamedTuple):
 
 
 def prepare(
-    policy: Policy, world: World | PlayedWorld, setting: Setting, delays: Delays | None = None, guarded: bool = True
+    policy: Policy, world: World | PlayedWorld, setting: Setting, delays: Delays | None = None, rules: str = GUARDED
 ) -> Played:
     """A game before its first round; policy and world may be compiled or in plain Python.
 
     With both compiled a round takes some ten nanoseconds, else a few microseconds and what the Python code takes. Only
-    here, where nothing is at stake, can a game be had without the guard.
+    here, where nothing is at stake, can a game be had by other rules than the guard's.
     """
     setting = setting.seen_by(policy)
     storage = policy.new_storage(setting, setting.seed, setting.stream)
@@ -255,9 +255,9 @@ def prepare(
     with blamed(policy, setting):
         params = policy.params(setting)
         if isinstance(policy, PythonPolicy) or isinstance(world, PlayedWorld):
-            return Played(params, storage, in_python(policy, params, storage, world, late, guarded), True, late)
+            return Played(params, storage, in_python(policy, params, storage, world, late, rules), True, late)
         data: tuple[Any, ...] = (world.data,) if late is None else (world.data, late)
-        loop = simulator_for(type(policy), type(world), late is not None, guarded)
+        loop = simulator_for(type(policy), type(world), late is not None, rules)
         with interrupts_held():  # inside the compiler an interrupt may get lost
             loop(params, storage, *data, 0)
 
@@ -269,10 +269,10 @@ def prepare(
 
 
 def in_python(
-    policy: Policy, params: Any, storage: Storage, world: World | PlayedWorld, late: Late | None, guarded: bool
+    policy: Policy, params: Any, storage: Storage, world: World | PlayedWorld, late: Late | None, rules: str
 ) -> Callable[[int], None]:
     """A loop over rounds in plain Python, for a policy or a world that is."""
-    ask_one, tell_one = calls_with(policy, params, storage, guarded)
+    ask_one, tell_one = calls_with(policy, params, storage, rules)
     outcome_of = pulled(world, storage) if isinstance(world, World) else world.outcome
     books = books_in(storage)
     if late is None:

@@ -19,6 +19,7 @@ from paceline.engine import (
     decide,
     deliver,
     enter_freely,
+    fall_back,
     finish,
     follow,
     news_once,
@@ -53,28 +54,39 @@ def cache(function: Function) -> Function:
 
 Parts = dict[str, Callable[..., Any]]
 
+# The rules of a game. The guard's are those of every live bandit; the others are for simulations alone.
+GUARDED, UNGUARDED, FALLING_BACK = "", " without the guard", " with a fallback arm"
+STAND_INS: dict[str, Parts] = {
+    GUARDED: {},
+    UNGUARDED: {"enter": enter_freely, "can_pay": pay_anything, "admits": pay_anything},
+    FALLING_BACK: {"as_decided": fall_back},
+}
+
 
 @cache
-def policy_parts(policy: type[Policy], guarded: bool = True) -> tuple[str, bool, Parts]:
+def policy_parts(policy: type[Policy], rules: str = GUARDED) -> tuple[str, bool, Parts]:
     """What `jit.bind` needs to make a function of a policy: a name, whether it allocates, what the templates name.
 
-    The guard is two functions, and without it others stand in their places. The name says so: such code is filed apart.
+    By other rules than the guard's, other functions stand in the places of some of the engine's. The name says so: such
+    code is filed apart.
     """
     counted = policy.allocates
     as_kernel = counted_kernel if counted else kernel
     functions = {name: as_kernel(getattr(policy, name)) for name in ("choose", "learn", "commit", "renew")}
-    name = f"{policy.__module__}.{policy.__qualname__}" + ("" if guarded else " without the guard")
-    return name, counted, graft_templates(policy, counted, functions, guarded)
+    return (
+        f"{policy.__module__}.{policy.__qualname__}{rules}",
+        counted,
+        graft_templates(policy, counted, functions, rules),
+    )
 
 
-def graft_templates(policy: type[Policy], counted: bool, functions: Parts, guarded: bool = True) -> Parts:
+def graft_templates(policy: type[Policy], counted: bool, functions: Parts, rules: str = GUARDED) -> Parts:
     """The templates with these functions in the place of a policy's."""
     count, is_arm = len(policy.reasons), policy.tag_is_arm
     as_kernel = counted_kernel if counted else kernel
     needs_choice = policy.commit is not commit_nothing
     parts: Parts = {**functions, "reasons": as_kernel(lambda: count), "tag_is_arm": as_kernel(lambda: is_arm)}
-    if not guarded:
-        parts |= {"enter": enter_freely, "can_pay": pay_anything}
+    parts |= STAND_INS[rules]
     parts["rechoose"] = graft(choose_again if needs_choice else choose_not, counted, **parts)
     rounds = book_rows, state_rows, decide, sit_out, begin, ask, follow, teach
     news = finish, conclude, conclude_rest, take_part, deliver, tell, tell_part, tell_rest
@@ -85,10 +97,10 @@ def graft_templates(policy: type[Policy], counted: bool, functions: Parts, guard
 
 @cache
 def simulator_for(
-    policy: type[Policy], world: type[World], is_late: bool = False, guarded: bool = True
+    policy: type[Policy], world: type[World], is_late: bool = False, rules: str = GUARDED
 ) -> Callable[..., None]:
     """`simulate`, or `simulate_late`, for a policy on a kind of world. It is compiled when it is first called."""
-    name, counted, parts = policy_parts(policy, guarded)
+    name, counted, parts = policy_parts(policy, rules)
     template = simulate_late if is_late else simulate
     return bind(template, f"{name} on {world.__module__}", counted, **parts, outcome=kernel(world.outcome))
 
@@ -116,9 +128,9 @@ def bound_rare_calls(policy: type[Policy]) -> RareCalls:
 
 
 @cache
-def bound_calls(policy: type[Policy], guarded: bool = True) -> Calls:
+def bound_calls(policy: type[Policy], rules: str = GUARDED) -> Calls:
     """`ask` and `tell` for a policy, waiting to be compiled."""
-    name, counted, parts = policy_parts(policy, guarded)
+    name, counted, parts = policy_parts(policy, rules)
     return Calls(bind(ask, name, counted, **parts), bind(tell, name, counted, **parts))
 
 
@@ -137,9 +149,9 @@ def bound_part_calls(policy: type[Policy]) -> PartCalls:
 
 
 @cache
-def bound_carrier(guarded: bool) -> tuple[Callable[..., None], Callable[..., Choice], Callable[..., None]]:
+def bound_carrier(rules: str) -> tuple[Callable[..., None], Callable[..., Choice], Callable[..., None]]:
     """The compiled half of every plain-Python policy: open a round, begin it with a choice, settle a pull."""
-    name, counted, parts = policy_parts(Carrier, guarded)
+    name, counted, parts = policy_parts(Carrier, rules)
     return (
         bind(open_turn, name, counted, **parts),
         bind(take_turn, name, counted, **parts),

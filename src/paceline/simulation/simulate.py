@@ -14,6 +14,7 @@ import numpy.typing as npt
 from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.game import prepare
+from paceline.grafting import FALLING_BACK, GUARDED, UNGUARDED
 from paceline.interrupts import Inbox, interrupts_held
 from paceline.machine import cores
 from paceline.policies import PoliciesLike, label_policies
@@ -61,7 +62,7 @@ def run_trial(trial: Trial, step: Callable[[int], None] | None = None) -> Totals
     problem, policy = trial.problem, trial.policy
     setting = replace(setting_of(problem, int(trial.checkpoints[-1])), seed=trial.seed, stream=trial.stream)
     world = world_of(problem) if trial.world is None else PlayedWorld(trial.world, problem, trial.seed, trial.stream)
-    game = prepare(policy, world, setting, trial.delays, trial.guard)
+    game = prepare(policy, world, setting, trial.delays, rules_of(trial))
     tally = game.storage.tally[0]
     totals = new_totals(len(trial.checkpoints), problem.arms, setting.resources, policy.record)
     stride = 1 if game.is_in_python else STRIDE
@@ -75,6 +76,13 @@ def run_trial(trial: Trial, step: Callable[[int], None] | None = None) -> Totals
                 step(until - done)
         note(totals, at, game.storage, game.late)
     return totals
+
+
+def rules_of(trial: Trial) -> str:
+    """The rules by which it is played."""
+    if trial.guard:
+        return FALLING_BACK if trial.problem.fallback else GUARDED
+    return UNGUARDED
 
 
 def next_stride(rounds: int, seconds: float) -> int:
@@ -97,6 +105,7 @@ def setting_of(problem: Problem, rounds: int) -> Setting:
         start=problem.stocks,
         caps=problem.caps,
         refills=problem.refills,
+        stop=problem.stop,
     )
 
 
@@ -180,6 +189,9 @@ def simulate(
     delays = read_delays(delay)
     if not isinstance(guard, bool):
         raise InvalidValue(f"guard must be true or false, got {guard!r}")
+    if not guard and (problem.stop or problem.fallback):
+        kind = "stops at depletion" if problem.stop else "falls back to an arm"
+        raise InvalidValue(f"guard must be true for a problem that {kind}, got {guard!r}")
     with progress_bar(rounds * trials * len(chosen), progress) as bar:
         return play_trials(problem, chosen, points, seed, range(trials), executor, bar, world, delays, guard)
 
