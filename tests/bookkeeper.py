@@ -27,7 +27,9 @@ from paceline import (
     PrimalDual,
     PrimalDualBwK,
     SkipFirst,
+    SlidingWindowUCB,
     ThompsonLP,
+    UCBBwK,
     UCBSimplex,
     UnknownName,
 )
@@ -43,7 +45,9 @@ NEEDED = {
     "one-phase": OnePhase(horizon=200),
     "primal-dual": PrimalDual(horizon=300),
     "skip-first": SkipFirst(horizon=200),
+    "sw-ucb": SlidingWindowUCB(horizon=200, window=20),
     "thompson-lp": ThompsonLP(horizon=200),
+    "ucb-bwk": UCBBwK(horizon=200),
     "ucb-simplex": UCBSimplex(lam=1),
     **{name: make_policy(name, horizon=200) for name in OF_A_GAME},
 }

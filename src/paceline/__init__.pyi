@@ -31,6 +31,7 @@ from .live.metrics import prometheus_text as prometheus_text
 from .live.status import Status as Status
 from .offline.replay import replay as replay
 from .offline.replays import Replay as Replay
+from .policies.control_budget import ControlBudget as ControlBudget
 from .policies.epsilon_greedy import EpsilonGreedyPacer as EpsilonGreedyPacer
 from .policies.greedy import GreedyPacer as GreedyPacer
 from .policies.index import IndexPacer as IndexPacer
@@ -43,6 +44,9 @@ from .policies.lagrangian_presets import LagrangeCBwLC as LagrangeCBwLC
 from .policies.lagrangian_presets import Replenishable as Replenishable
 from .policies.one_phase import OnePhase as OnePhase
 from .policies.optimistic import OptimisticPacer as OptimisticPacer
+from .policies.optimistic_lp import OptimisticLP as OptimisticLP
+from .policies.optimistic_lp import SlidingWindowUCB as SlidingWindowUCB
+from .policies.optimistic_lp import UCBBwK as UCBBwK
 from .policies.oracle import Oracle as Oracle
 from .policies.policy import Policy as Policy
 from .policies.primal_dual import PrimalDual as PrimalDual

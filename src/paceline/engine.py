@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paceline.kernels.budget import Books, can_pay, charge, close_round, open_round, reserve, settle, settle_one
+from paceline.kernels.budget import Books, admits, can_pay, charge, close_round, open_round, reserve, settle, settle_one
 from paceline.kernels.estimates import observe, observe_part, observe_rest
 from paceline.kernels.jit import kernel
 from paceline.kernels.late import COST, NONE, Late, close_truth, known_ahead, next_news, post
@@ -82,6 +82,34 @@ def enter(books: Books, state: State) -> bool:
     state.clock.t = books.tally.t
     look_ahead(books, state)
     return payable
+
+
+@kernel
+def enter_freely(books: Books, state: State) -> bool:
+    """Stands for `enter` where there is no guard: whatever the headroom, nothing is beyond payment."""
+    enter(books, state)
+    return True
+
+
+@kernel
+def pay_anything(_books: Books, _resources: Any, _arm: int) -> bool:
+    """Stands for `can_pay` and `admits` where there is no guard. What comes of it is a headroom below 0."""
+    return True
+
+
+@kernel
+def as_decided(_books: Books, decision: Decision) -> Decision:
+    """What is done: what was decided."""
+    return decision
+
+
+@kernel
+def fall_back(books: Books, decision: Decision) -> Decision:
+    """Stands for `as_decided` where arm 0 takes the place of the null arm. It costs nothing, so it can be paid for.
+
+    To the policy it is a refusal; what the pull brings is in the estimates.
+    """
+    return decision if is_pull(books, decision.arm) else Decision(0, GUARD, decision.tag)
 
 
 def decide(params: Any, books: Books, state: State) -> Decision:
@@ -176,7 +204,7 @@ def ask(params: Any, storage: Storage) -> Choice:
     """
     books = Books(storage.tally[0], *book_rows(storage))
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
-    decision = decide(params, books, state)
+    decision = as_decided(books, decide(params, books, state))
     begin(params, books, state, decision)
     note(books, decision)
     return decision.arm, decision.reason, decision.tag
@@ -295,8 +323,9 @@ def take_turn(params: Any, storage: Storage, arm: int, reason: int) -> Choice:
     books = Books(storage.tally[0], *book_rows(storage))
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
     decision = Decision(arm, reason, arm)
-    if is_pull(books, arm) and not can_pay(books, state.resources, arm):
+    if is_pull(books, arm) and not admits(books, state.resources, arm):
         decision = Decision(SKIP, GUARD, arm)
+    decision = as_decided(books, decision)
     begin(params, books, state, decision)
     note(books, decision)
     return decision.arm, decision.reason, decision.tag
@@ -318,7 +347,7 @@ def simulate(params: Any, storage: Storage, world: Any, page: Any, until: int) -
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
     tally = books.tally
     while tally.t < until and tally.fault == NO_FAULT:
-        decision = decide(params, books, state)
+        decision = as_decided(books, decide(params, books, state))
         commit(params, state, decision)
         arm = decision.arm
         if not is_pull(books, arm):
@@ -341,7 +370,7 @@ def simulate_late(params: Any, storage: Storage, world: Any, late: Late, page: A
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
     tally = books.tally
     while tally.t < until and tally.fault == NO_FAULT:
-        decision = decide(params, books, state)
+        decision = as_decided(books, decide(params, books, state))
         begin(params, books, state, decision)
         arm, reward = decision.arm, 0.0
         if is_pull(books, arm):

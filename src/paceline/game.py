@@ -16,6 +16,7 @@ import numpy.typing as npt
 from paceline.engine import BAD_ARM, BAD_REASON, BAD_TAG, NO_FAULT, Choice
 from paceline.errors import InvalidPolicy
 from paceline.grafting import (
+    GUARDED,
     Calls,
     PartCalls,
     bound_calls,
@@ -57,11 +58,11 @@ def calls_for(policy: Policy, resources: int) -> Calls:
         return calls_with(policy, policy.params(setting), policy.new_storage(setting, 0, 0))
 
 
-def calls_with(policy: Policy, params: Any, storage: Storage) -> Calls:
+def calls_with(policy: Policy, params: Any, storage: Storage, rules: str = GUARDED) -> Calls:
     """The same for arguments of the types of these."""
     if isinstance(policy, PythonPolicy):
-        return IN_PYTHON
-    calls = bound_calls(type(policy))
+        return IN_PYTHON if rules == GUARDED else IN_PYTHON._replace(ask=partial(ask_in_python, rules=rules))
+    calls = bound_calls(type(policy), rules)
     if policy.renew is not renew_nothing and not is_ours(policy):
         part_calls_with(policy, params, storage)  # what does not compile is refused before the first round
     return Calls(direct(calls.ask, params, storage), direct(calls.tell, params, storage, *example_news(storage)))
@@ -120,10 +121,12 @@ def example_part(storage: Storage) -> tuple[Any, ...]:
 
 
 @cache
-def carrier_for(resources: int) -> tuple[Callable[..., None], Callable[..., Choice], Callable[..., None]]:
+def carrier_for(
+    resources: int, rules: str = GUARDED
+) -> tuple[Callable[..., None], Callable[..., Choice], Callable[..., None]]:
     """The same, ready to be called with so many resources."""
     storage = Carrier().new_storage(example_setting(resources), 0, 0)
-    open_one, take_one, tell_one = bound_carrier()
+    open_one, take_one, tell_one = bound_carrier(rules)
     return (
         direct(open_one, storage),
         direct(take_one, CARRIED, storage, 0, CHOSEN),
@@ -145,9 +148,9 @@ def teacher_with(policy: Policy, params: Any, storage: Storage) -> Callable[...,
     return direct(bound_rare_calls(type(policy)).teach, params, storage, 0, 0.5, (0.5,) * len(storage.resources))
 
 
-def ask_in_python(session: Session, storage: Storage) -> Choice:
+def ask_in_python(session: Session, storage: Storage, rules: str = GUARDED) -> Choice:
     """`ask` for a plain-Python policy. A round with a choice that it must not make is sat out, as by a compiled one."""
-    open_one, take_one, _ = carrier_for(len(storage.resources))
+    open_one, take_one, _ = carrier_for(len(storage.resources), rules)
     open_one(storage)
     if storage.limits.shape[0] == 0:  # live, when no arm is in play
         return take_one(CARRIED, storage, SKIP, GUARD)
@@ -245,12 +248,14 @@ def prepare(
     world: World | PlayedWorld,
     setting: Setting,
     delays: Delays | None = None,
+    rules: str = GUARDED,
     page: Page | None = None,
 ) -> Played:
     """A game before its first round; policy and world may be compiled or in plain Python.
 
-    With both compiled a round takes some ten nanoseconds, else a few microseconds and what the Python code takes. With
-    a ``page`` the rounds that are wanted on it are written down.
+    With both compiled a round takes some ten nanoseconds, else a few microseconds and what the Python code takes. Only
+    here, where nothing is at stake, can a game be had by other rules than the guard's. With a ``page`` the rounds that
+    are wanted on it are written down.
     """
     setting = setting.seen_by(policy)
     storage = policy.new_storage(setting, setting.seed, setting.stream)
@@ -258,8 +263,8 @@ def prepare(
     with blamed(policy, setting):
         params = policy.params(setting)
         if isinstance(policy, PythonPolicy) or isinstance(world, PlayedWorld):
-            return Played(params, storage, in_python(policy, params, storage, world, late, page), True, late)
-        loop = simulator_for(type(policy), type(world), late is not None, page is not None)
+            return Played(params, storage, in_python(policy, params, storage, world, late, rules, page), True, late)
+        loop = simulator_for(type(policy), type(world), late is not None, rules, page is not None)
         data = (world.data, *([] if late is None else [late]), NO_PAGE if page is None else page)
         with interrupts_held():  # inside the compiler an interrupt may get lost
             loop(params, storage, *data, 0)
@@ -277,10 +282,11 @@ def in_python(
     storage: Storage,
     world: World | PlayedWorld,
     late: Late | None,
+    rules: str,
     page: Page | None,
 ) -> Callable[[int], None]:
     """A loop over rounds in plain Python, for a policy or a world that is."""
-    ask_one, tell_one = calls_with(policy, params, storage)
+    ask_one, tell_one = calls_with(policy, params, storage, rules)
     books = books_in(storage)
     if late is None:
         course = at_once(books, partial(tell_one, params, storage))

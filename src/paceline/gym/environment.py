@@ -13,7 +13,7 @@ from paceline.game import Outcome, at_once, carrier_for, settler
 from paceline.kernels.state import State, Storage, books_in, state_in
 from paceline.policies.python_policy import CARRIED, CHOSEN, Carrier
 from paceline.problems.problem import Problem
-from paceline.simulation.simulate import lines_of, setting_of, world_for
+from paceline.simulation.simulate import lines_of, rules_of, setting_of, world_for
 from paceline.worlds.python_world import PythonWorld
 
 with extra("gym", "pl.gym"):
@@ -88,7 +88,7 @@ class Round:
         setting = setting_of(problem, rounds)
         self.storage: Storage = Carrier().new_storage(setting, seed, stream)
         self.state: State = state_in(self.storage)
-        self.open, self.take, tell = carrier_for(setting.resources)
+        self.open, self.take, tell = carrier_for(setting.resources, rules_of(problem))
         course = at_once(books_in(self.storage), partial(tell, CARRIED, self.storage))
         self.settle: Callable[[Choice], Outcome | None] = settler(
             self.storage, world_for(problem, world, seed, stream), course

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from paceline.errors import InvalidPolicy, InvalidValue, PacelineError, UnknownName, UnknownParameter, in_one_line
 from paceline.kernels.state import SKIP, Decision, State
+from paceline.policies.control_budget import ControlBudget
 from paceline.policies.epsilon_greedy import EpsilonGreedyPacer
 from paceline.policies.greedy import GreedyPacer
 from paceline.policies.index import IndexPacer
@@ -13,6 +14,7 @@ from paceline.policies.lagrangian_presets import EXP3SIX, BestOfBothWorlds, Lagr
 from paceline.policies.loading import load_policy_class
 from paceline.policies.one_phase import OnePhase
 from paceline.policies.optimistic import OptimisticPacer
+from paceline.policies.optimistic_lp import OptimisticLP, SlidingWindowUCB, UCBBwK
 from paceline.policies.oracle import Oracle
 from paceline.policies.policy import Policy, Setting, commit_nothing, learn_nothing
 from paceline.policies.primal_dual import PrimalDual
@@ -61,6 +63,10 @@ POLICIES: dict[str, type[Policy]] = {
         PrimalDualBwK,
         QueuePacer,
         FractionalKUBE,
+        OptimisticLP,
+        UCBBwK,
+        SlidingWindowUCB,
+        ControlBudget,
         Uniform,
         Oracle,
     )

@@ -55,6 +55,7 @@ class Setting:
     start: tuple[float, ...] = ()  # stock before the first round; 0 unless given
     caps: tuple[float, ...] = ()  # the most that can be in stock; no limit unless given
     refills: tuple[bool, ...] = ()  # whether costs can be below 0; no unless given
+    stop: bool = False  # whether the run ends when a stock does not cover every arm's largest cost
     seed: int = 0  # of the policy's own draws, with
     stream: int = 0
 
@@ -195,7 +196,8 @@ class Policy:
         max_costs = np.ones((setting.arms, count)) if setting.max_costs is None else np.asarray(setting.max_costs)
         books.largest[:] = np.ceil(np.maximum(max_costs, 0.0) * UNITS)
         state.largest[:] = books.largest / UNITS  # as live: what is seen is what the guard compares with
-        books.least[:] = books.largest.min(axis=0, initial=UNITS)
+        # A run that stops is over once a stock, which nothing refills, is short of some arm: no pull is admitted then.
+        books.least[:] = books.largest.max(axis=0) if setting.stop else books.largest.min(axis=0, initial=UNITS)
         for d, rate in enumerate(setting.rates):
             books.rate[d], books.rate_part[d] = split_rate(rate)
             state.rate[d] = rate

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from paceline.simulation.results import Run
 
 
+UNGUARDED = "Without the guard: a violation is the most by which spending was above the line in any round of any trial."
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows of text under headings; the first column is set left, the others right. Notes stand below.
@@ -116,21 +119,26 @@ def write_budget(problem: Problem, form: str) -> str:
     return ", ".join(parts)
 
 
-def spending_headings(resources: Sequence[str]) -> tuple[str, ...]:
+def spending_headings(resources: Sequence[str], guard: bool = True) -> tuple[str, ...]:
     """Headings for what was spent per round, of each resource, and then for the smallest headroom of each.
+
+    Without the guard the worst violation stands in its place.
 
     >>> spending_headings(["money", "energy"])
     ('money per round', 'energy per round', 'min money left', 'min energy left')
+    >>> spending_headings(["cost"], guard=False)
+    ('spent per round', 'worst violation')
     """
     if tuple(resources) == (UNNAMED,):
-        return ("spent per round", "min headroom")
-    return (*(f"{name} per round" for name in resources), *(f"min {name} left" for name in resources))
+        return ("spent per round", "min headroom" if guard else "worst violation")
+    lowest = "min {} left" if guard else "worst violation, {}"
+    return (*(f"{name} per round" for name in resources), *(lowest.format(name) for name in resources))
 
 
-def results_table(runs: "Mapping[str, Run]", late: str = "") -> Table:
+def results_table(runs: "Mapping[str, Run]", late: str = "", guard: bool = True) -> Table:
     """Means and standard errors over trials at the last round; the smallest headroom of all of them.
 
-    A note says how late news was, if it was.
+    Without the guard it is the worst violation, of all rounds and trials. Notes say so, and how late news was.
     """
     resources = next(iter(runs.values())).problem.resources
     headings = (
@@ -140,13 +148,17 @@ def results_table(runs: "Mapping[str, Run]", late: str = "") -> Table:
         "regret",
         "skips",
         "idle",
-        *spending_headings(resources),
+        *spending_headings(resources, guard),
     )
     rows = []
     for label, run in runs.items():
         curves = (run.steady_regret, run.pseudo_regret, run.regret, run.skips, run.idle)
         cells = [mean_and_error(curve[:, -1]) for curve in curves]
         rates = (f"{(spent[:, -1] / run.rounds[-1]).mean():.5f}" for spent in run.by_resource("spent").values())
-        lowest = (f"{headroom.min():.3g}" for headroom in run.by_resource("min_headroom").values())
-        rows.append((label, *cells, *rates, *lowest))
-    return Table(headings, tuple(rows), (f"News: {late}.",) if late else ())
+        if guard:
+            worst = [headroom.min() for headroom in run.by_resource("min_headroom").values()]
+        else:
+            worst = [violation.max() for violation in run.by_resource("violation").values()]
+        rows.append((label, *cells, *rates, *(f"{extreme:.3g}" for extreme in worst)))
+    notes = [f"News: {late}."] * bool(late) + [UNGUARDED] * (not guard)
+    return Table(headings, tuple(rows), tuple(notes))

@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 FORMAT = 2
-BY_RESOURCE = ("spent", "lost", "headroom", "min_headroom")
+BY_RESOURCE = ("spent", "lost", "headroom", "min_headroom", "violation")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,12 +42,13 @@ class Run:
     rounds: Ints
     totals: Totals
     kept: History | None = None
+    guard: bool = True  # whether it was played behind the guard
 
     def __repr__(self) -> str:
         return f"<Run {self.label!r}: {write_size(self.totals, self.rounds)}>"
 
     def _repr_html_(self) -> str:
-        return results_table({self.label: self})._repr_html_()
+        return results_table({self.label: self}, guard=self.guard)._repr_html_()
 
     @cached_property
     def regret(self) -> Floats:
@@ -115,7 +116,7 @@ class Run:
         return (line if len(self.problem.resources) > 1 else line[:, 0]) - self.lost - self.spent
 
     def by_resource(self, quantity: str) -> dict[str, Floats]:
-        """Spent, lost, headroom or min_headroom by the name of the resource; one without a name is called "cost"."""
+        """Spent, lost, headroom, min_headroom or violation by the name of the resource, which is "cost" without one."""
         checks.one_of("quantity by resource", quantity, BY_RESOURCE)
         values: Floats = getattr(self, quantity)
         sides = values if len(self.problem.resources) > 1 else values[..., np.newaxis]
@@ -130,9 +131,18 @@ class Run:
     def min_headroom(self) -> Floats:
         """(trials,): the smallest  line - spent  over all rounds. Not below 0, or the promise was broken.
 
-        With several resources it is (trials, D).
+        With several resources it is (trials, D). Only a run without the guard makes no such promise.
         """
         return self.totals.min_headroom
+
+    @property
+    def violation(self) -> Floats:
+        """The worst by which the line was crossed: the largest  spent - line  over all rounds, 0 if there was none.
+
+        Shaped like ``min_headroom``. Not what is left of it in the last round, as many papers count: what was saved
+        later does not make good for it.
+        """
+        return np.maximum(-self.min_headroom, 0.0)
 
     @property
     def memory(self) -> dict[str, npt.NDArray[Any]]:
@@ -188,12 +198,13 @@ class Results(Mapping[str, Run]):
     rounds: Ints  # (C,), the last is the number of rounds played
     runs: dict[str, Run]
     late: str = ""  # how late the news was, in words
+    guard: bool = True  # whether the policies played behind the guard
 
     def __repr__(self) -> str:
         size = write_size(next(iter(self.runs.values())).totals, self.rounds)
         resources = self.problem.resources
         several = "" if resources == (UNNAMED,) else f", resources {', '.join(resources)}"
-        late = f", {self.late}" if self.late else ""
+        late = (f", {self.late}" if self.late else "") + ("" if self.guard else ", without the guard")
         arms = f"{self.problem.arms} arms{several}"
         return f"<Results: {list_names(list(self.runs))}; {size}, {arms}, seed {self.seed}{late}>"
 
@@ -218,7 +229,7 @@ class Results(Mapping[str, Run]):
 
     def table(self) -> Table:
         """One line per policy, as of the last round."""
-        return results_table(self.runs, self.late)
+        return results_table(self.runs, self.late, self.guard)
 
     def to_pandas(self) -> "pd.DataFrame":
         """A row per policy, trial and checkpoint: totals up to that round.
@@ -274,6 +285,7 @@ class Results(Mapping[str, Run]):
             "problem": self.problem.to_dict(),
             "seed": self.seed,
             "late": self.late,
+            "guard": self.guard,
             "runs": [{"label": label, "policy": run.policy} for label, run in self.runs.items()],
         }
         arrays = {
@@ -302,7 +314,7 @@ class Results(Mapping[str, Run]):
         head = json.loads(str(file["head"]))
         if head["format"] != FORMAT:
             raise OtherFormat(f"has format {head['format']}; this version reads {FORMAT}")
-        problem, rounds = Problem.from_dict(head["problem"]), file["rounds"]
+        problem, rounds, guard = Problem.from_dict(head["problem"]), file["rounds"], head.get("guard", True)
         runs = {
             entry["label"]: Run(
                 entry["label"],
@@ -310,10 +322,11 @@ class Results(Mapping[str, Run]):
                 problem,
                 rounds,
                 Totals(**{field: file[f"{number}/{field}"] for field in Totals._fields}),
+                guard,
             )
             for number, entry in enumerate(head["runs"])
         }
-        return cls(problem, head["seed"], rounds, runs, head.get("late", ""))
+        return cls(problem, head["seed"], rounds, runs, head.get("late", ""), guard)
 
 
 class OtherFormat(Exception):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.game import prepare
+from paceline.grafting import FALLING_BACK, GUARDED, UNGUARDED
 from paceline.interrupts import Inbox, interrupts_held
 from paceline.machine import cores
 from paceline.policies import PoliciesLike, label_policies
@@ -66,6 +67,7 @@ class Trial:
     world: PythonWorld | None = None  # in place of the problem's own
     delays: Delays | None = None
     record: Record | None = None
+    guard: bool = True
 
 
 class Finished(NamedTuple):
@@ -94,7 +96,8 @@ def play_with(trial: Trial, recorder: Recorder | None, step: Callable[[int], Non
     problem, policy = trial.problem, trial.policy
     setting = replace(setting_of(problem, int(trial.checkpoints[-1])), seed=trial.seed, stream=trial.stream)
     world = world_for(problem, trial.world, trial.seed, trial.stream)
-    game = prepare(policy, world, setting, trial.delays, None if recorder is None else recorder.page)
+    page = None if recorder is None else recorder.page
+    game = prepare(policy, world, setting, trial.delays, rules_of(problem, trial.guard), page)
     tally = game.storage.tally[0]
     totals = new_totals(len(trial.checkpoints), problem.arms, setting.resources, policy.record)
     stride = 1 if game.is_in_python else STRIDE
@@ -127,6 +130,13 @@ def world_for(problem: Problem, world: PythonWorld | None, seed: int, stream: in
     return world_of(problem) if world is None else PlayedWorld(world, problem, seed, stream)
 
 
+def rules_of(problem: Problem, guard: bool = True) -> str:
+    """The rules by which a problem is played."""
+    if guard:
+        return FALLING_BACK if problem.fallback else GUARDED
+    return UNGUARDED
+
+
 def next_stride(rounds: int, seconds: float) -> int:
     """How many rounds to play at once when the last so many took so long; at most twice as many.
 
@@ -147,6 +157,7 @@ def setting_of(problem: Problem, rounds: int) -> Setting:
         start=problem.stocks,
         caps=problem.caps,
         refills=problem.refills,
+        stop=problem.stop,
     )
 
 
@@ -191,6 +202,7 @@ def simulate(
     delay: DelayLike = None,
     record: RecordLike = None,
     record_to: str | os.PathLike[str] | None = None,
+    guard: bool = True,
 ) -> Results:
     """Play each policy on the problem, ``trials`` times, behind the guard.
 
@@ -207,6 +219,11 @@ def simulate(
     they may be ten million at most, of all policies and trials. With ``record_to``, a folder that is new or empty,
     they are streamed to Parquet files, one per policy and trial, and memory does not grow (docs/history.md).
 
+    ``guard=False`` plays without the guard, as many policies were published: what they promise of the line holds up to
+    something of lower order, or at the end, or on average. Whatever a policy wants is then pulled, and nothing is
+    claimed of the line: tables show ``run.violation``, the worst by which it was crossed, in place of the headroom. A
+    live `Bandit` has no such mode.
+
     Without an ``executor`` the trials run in threads, one per core; any concurrent.futures executor will do (for a Dask
     cluster ``client.get_executor()``) and gives the same numbers.
 
@@ -214,6 +231,9 @@ def simulate(
     >>> res = simulate(paper.three_arms(), ["suak", "uniform"], rounds=2000, trials=3)
     >>> list(res), res["suak"].regret.shape, bool((res["suak"].min_headroom >= 0).all())
     (['suak', 'uniform'], (3, 200), True)
+    >>> res = simulate(paper.three_arms(), "one-phase", rounds=2000, trials=3, guard=False)
+    >>> bool((res["one-phase"].violation > 1).all())
+    True
     """
     problem, world = lines_of(problem)
     check_executor(executor)
@@ -223,6 +243,11 @@ def simulate(
     trials = checks.whole("trials", trials, 1)
     seed = checks.seed(seed)
     delays = read_delays(delay)
+    if not isinstance(guard, bool):
+        raise InvalidValue(f"guard must be true or false, got {guard!r}")
+    if not guard and (problem.stop or problem.fallback):
+        kind = "stops at depletion" if problem.stop else "falls back to an arm"
+        raise InvalidValue(f"guard must be true for a problem that {kind}, got {guard!r}")
     kept = read_record(record, rounds)
     if record_to is not None and kept is None:
         raise InvalidValue(f"record_to must come with record, the rounds to keep, got {str(record_to)!r} alone")
@@ -230,7 +255,9 @@ def simulate(
         check_size(len(kept) * trials * len(chosen))
     folder = None if record_to is None else empty_folder(record_to)
     with progress_bar(rounds * trials * len(chosen), progress) as bar:
-        return play_trials(problem, chosen, points, seed, range(trials), executor, bar, world, delays, kept, folder)
+        return play_trials(
+            problem, chosen, points, seed, range(trials), executor, bar, world, delays, kept, folder, guard
+        )
 
 
 def play_trials(
@@ -245,6 +272,7 @@ def play_trials(
     delays: Delays | None = None,
     kept: Rounds | None = None,
     folder: Path | None = None,
+    guard: bool = True,
 ) -> Results:
     """What `simulate` does once its arguments are in order: a trial for each of the streams."""
 
@@ -253,7 +281,7 @@ def play_trials(
         if kept is not None:
             file = None if folder is None else folder / f"{number}-{stream}.parquet"
             record = Record(kept, {"policy": label, "trial": stream}, chosen[label].reasons, problem.resources, file)
-        return Trial(problem, chosen[label], points, seed, stream, world, delays, record)
+        return Trial(problem, chosen[label], points, seed, stream, world, delays, record, guard)
 
     work = {label: [trial(number, label, stream) for stream in streams] for number, label in enumerate(chosen)}
     for label_trials in work.values():
@@ -267,10 +295,11 @@ def play_trials(
             points,
             stack_trials([each.totals for each in finished[label]]),
             history_of(label, trials, finished[label]),
+            guard,
         )
         for label, trials in work.items()
     }
-    return Results(problem, seed, points, runs, in_words(delays))
+    return Results(problem, seed, points, runs, in_words(delays), guard)
 
 
 def history_of(label: str, trials: Sequence[Trial], finished: Sequence[Finished]) -> History | None:
