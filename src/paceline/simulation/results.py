@@ -322,7 +322,7 @@ class Results(Mapping[str, Run]):
                 problem,
                 rounds,
                 Totals(**{field: file[f"{number}/{field}"] for field in Totals._fields}),
-                guard,
+                guard=guard,
             )
             for number, entry in enumerate(head["runs"])
         }
