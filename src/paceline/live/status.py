@@ -184,7 +184,7 @@ def look_through(pulls: list[Pull], arms: int) -> tuple[Integers, Integers]:
     """
     pending, asked = np.zeros(arms, np.int64), [np.zeros(0, np.int64)]
     for first in range(0, len(pulls), AT_ONCE):
-        if first:
+        if len(pulls) > AT_ONCE:  # some may have waited for the copy already
             time.sleep(REST)
         part = awaited = pulls[first : first + AT_ONCE]
         if any(map(itemgetter(TOLD), part)):  # some may be told, and kept back
