@@ -63,8 +63,9 @@ def test_gunicorn_workers_share_one_budget(options, tmp_path):
             for _ in range(600):
                 if len(store.workers("ads")) >= 4:
                     break
-                program.call("/ask")  # a copy of a preloaded program is a worker once it was asked
-                time.sleep(0.02)
+                if "--preload" in options:
+                    program.call("/ask")  # a copy of a preloaded program is a worker once it was asked
+                time.sleep(0.1)
 
         def visit(_):
             decision = program.call("/ask")
