@@ -32,7 +32,7 @@ suppress_warnings = ["config.cache"]  # functions in sphinx_gallery_conf; nothin
 # Pages are Markdown that a code host shows as well.
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
-nb_execution_timeout = 120
+nb_execution_timeout = 600  # seconds a cell: policies may have to be compiled, on a busy machine
 nb_execution_raise_on_error = True
 nb_execution_mode = "auto"
 nb_merge_streams = True
