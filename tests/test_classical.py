@@ -85,13 +85,12 @@ def test_there_is_no_line_to_run_into(name):
 
 
 def test_suak_plays_on_the_line_that_leads_to_the_end():
-    """With a stock it decides as with the same rate as income, but for the guard."""
-    rounds = 60_000
+    """With a stock it decides as with the same rate as income: it never needs what is ahead of that line."""
+    rounds = 20_000
     stock = pl.Problem.beta([0.5, 0.98], [0.02, 0.98], budget=0, start=rounds / 2, stop=True)
-    run = pl.simulate(stock, "suak", rounds=rounds, trials=1)["suak"]
-    as_income = pl.simulate(play.WIDE_GAPS, "suak", rounds=rounds, trials=1)["suak"]
-    assert run.spent[0, -1] == pytest.approx(as_income.spent[0, -1], rel=0.02)
-    assert (run.pulls[0] == pytest.approx(as_income.pulls[0], rel=0.05)).all()
+    runs = [pl.simulate(problem, "suak", rounds=rounds, trials=1)["suak"] for problem in (stock, play.WIDE_GAPS)]
+    assert (runs[0].pulls == runs[1].pulls).all()
+    assert runs[0].memory["base_rounds"][0, -1] > 0.5 * rounds
 
 
 def test_saved_and_read():
@@ -109,7 +108,7 @@ def test_saved_and_read():
     [
         ({"budget": 0.5, "stop": True}, "stop must be for stocks without income (a budget of 0), got a rate of 0.5"),
         ({"budget": 0, "start": 5, "stop": 1}, "stop must be true or false, got 1"),
-        ({"budget": 0, "stop": True}, "budget must be in (0, 1], got 0"),
+        ({"budget": 0.0, "stop": True}, "budget must be in (0, 1], got 0.0"),
     ],
 )
 def test_wrong_use(given, message):

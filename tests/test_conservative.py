@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from lanes import in_lanes
+from lanes import first_of
 
 import paceline as pl
 from paceline.policies import POLICIES
@@ -40,11 +40,11 @@ def keeps_above(problem, label, policy, bar):
     assert (run.pulls.sum(axis=1) == ROUNDS).all()  # no round without an arm
     assert (run.idle == 0).all()
     assert (run.min_headroom >= 0).all()
-    assert run.headroom == pytest.approx(run.totals.earned - bar * results.rounds, abs=1e-5)
+    assert run.headroom == pytest.approx(run.totals.earned - bar * results.rounds, abs=1e-4)
     return run
 
 
-@pytest.mark.parametrize("name", in_lanes({name: name for name in POLICIES}))
+@pytest.mark.parametrize("name", first_of(POLICIES, "uniform"))
 def test_every_policy_keeps_above_the_bar_in_every_round(name):
     for problem, bar in ((BERNOULLI, 0.45), (EVERY_KIND, 0.45)):
         keeps_above(problem, name, name, bar)
@@ -63,29 +63,32 @@ def test_a_risk_is_taken_as_soon_as_it_is_covered():
     assert run.min_headroom.tolist() == [0.0]
 
 
+@pytest.mark.slow
 def test_learns_the_best_arm():
-    run = pl.simulate(BERNOULLI, "index", rounds=20_000, trials=4)["index"]
+    run = pl.simulate(BERNOULLI, "thompson", rounds=20_000, trials=4)["thompson"]
     assert BERNOULLI.optimum.value == pytest.approx(0.7)
     assert BERNOULLI.optimum.base == (2,)
     assert (run.pulls[:, 2] > 0.9 * 20_000).all()
 
 
+@pytest.mark.slow
 def test_a_smaller_part_costs_more():
     """The extra regret is of the order 1 / alpha: little may be risked at first."""
     regrets = []
     for alpha in (0.02, 0.3):
         problem = conservative([pl.Bernoulli(0.4), pl.Bernoulli(0.7)], default=0.5, alpha=alpha)
-        regrets.append(pl.simulate(problem, "index", rounds=20_000, trials=8)["index"].steady_regret[:, -1].mean())
+        runs = pl.simulate(problem, "thompson", rounds=20_000, trials=8)
+        regrets.append(runs["thompson"].steady_regret[:, -1].mean())
     assert regrets[0] > 2 * regrets[1]
 
 
 def test_what_is_not_earned_is_what_is_lost():
-    """The cost of each pull is the bar minus its own reward, for every kind of distribution."""
-    for problem, bar in ((BERNOULLI, 0.45), (EVERY_KIND, 0.45)):
+    """The cost of each pull is the default minus its own reward, for every kind of distribution."""
+    for problem, default in ((BERNOULLI, 0.5), (EVERY_KIND, 0.6)):
         world = problem.sample(seed=3)
         for arm in range(problem.arms):
             pulls = np.array([world.pull(arm) for _ in range(200)])
-            assert pulls[:, 0] + pulls[:, 1] == pytest.approx(bar)
+            assert pulls.sum(axis=1) == pytest.approx(np.full(200, default))
 
 
 def test_saved_and_read():
@@ -97,7 +100,7 @@ def test_saved_and_read():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: conservative([pl.Beta(0.5)], default=0, alpha=0.1), "default must be in (0, 1], got 0"),
+        (lambda: conservative([pl.Beta(0.5)], default=0.0, alpha=0.1), "default must be in (0, 1], got 0.0"),
         (lambda: conservative([pl.Beta(0.5)], default=0.5, alpha=1.5), "alpha must be in (0, 1], got 1.5"),
         (
             lambda: conservative([0.5], default=0.5, alpha=0.1),
@@ -105,7 +108,7 @@ def test_saved_and_read():
         ),
         (
             lambda: pl.Problem([pl.Beta(0.5)], [pl.Beta(0.5)], budget=0.5, fallback=True),
-            "fallback must be to an arm 0 that never costs anything, got a cost of 1",
+            "fallback must be to an arm 0 whose largest cost is 0 (max_costs), got 1",
         ),
         (
             lambda: pl.Problem([pl.Beta(0.5)], [pl.Beta(0.5)], budget=0.5, fallback=0),

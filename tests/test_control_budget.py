@@ -4,7 +4,6 @@ import naive
 import numpy as np
 import play
 import pytest
-from lanes import first_of
 from test_baselines_page import PROBLEMS
 
 import paceline as pl
@@ -42,13 +41,15 @@ def assert_decides_as(page, policy, problem):
     assert differ.size == 0, f"decisions part in round {differ[0] + 1}"
 
 
-@pytest.mark.parametrize("name", first_of(PROBLEMS, "paper, 3 arms"))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROBLEMS)
 def test_decides_as_the_naive_version(name):
     for buffer in (0.3, 5.0):
         page = naive.ControlBudget(PROBLEMS[name], play.SEED, play.STREAM, ROUNDS, buffer)
         assert_decides_as(page, ControlBudget(buffer=buffer), PROBLEMS[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SEVERAL)
 def test_decides_as_the_naive_version_with_several_resources(name):
     for buffer in (0.5, 3.0):
@@ -107,6 +108,7 @@ def test_learned_means_lose_what_the_prototype_loses(buffer, figure):
 # Limit cases.
 
 
+@pytest.mark.slow
 def test_a_slack_resource_changes_nothing():
     sides = {"money": [0.1, 0.7], "air": [0.0, 0.0]}
     plain = pl.Problem.beta([0.3, 0.9], sides, budget={"money": 0.4, "air": 1.0})
@@ -116,11 +118,13 @@ def test_a_slack_resource_changes_nothing():
         assert (logs[0].arm == logs[1].arm).all()
 
 
+@pytest.mark.slow
 def test_an_arm_that_can_always_be_paid_for_is_always_pulled():
     log = play.ask_and_tell(play.begin(ControlBudget(), PROBLEMS["case 1"], horizon=500), 500)
     assert set(log.arm[5:]) == {1}
 
 
+@pytest.mark.slow
 def test_a_stock_without_income_is_spent_evenly():
     problem = pl.Problem.beta([0.45, 0.7, 0.8], [0.3, 0.75, 0.8], budget=0, start=5000)
     found, run = steady(problem, ControlBudget(), 10_000)
@@ -131,6 +135,7 @@ def test_a_stock_without_income_is_spent_evenly():
 # Wrong use.
 
 
+@pytest.mark.slow
 def test_live_only_with_learned_means():
     with pytest.raises(pl.InvalidValue, match=r"^control-budget must be given the true problem .*, got none$"):
         pl.Bandit(arms=["a", "b"], budget=0.5, policy=ControlBudget(log="t"))

@@ -6,7 +6,6 @@ import naive
 import numpy as np
 import play
 import pytest
-from lanes import first_of
 from test_baselines_page import PROBLEMS
 
 import paceline as pl
@@ -33,7 +32,8 @@ def decisions(policy, problem, rounds=ROUNDS, horizon=ROUNDS):
     return play.ask_and_tell(play.begin(policy, problem, horizon=horizon), rounds).arm
 
 
-@pytest.mark.parametrize("name", first_of(PROBLEMS, "paper, 3 arms"))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_decides_as_the_naive_version(variant, name):
     page_of, policy, parameters = VARIANTS[variant]
@@ -46,11 +46,13 @@ def test_decides_as_the_naive_version(variant, name):
 # Limit cases.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", [play.EIGHT_ARMS, play.SEVERAL], ids=["one resource", "several"])
 def test_one_phase_is_one_of_them(problem):
     assert (decisions(OnePhase(), problem) == decisions(ONE_PHASE, problem)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", [play.EIGHT_ARMS, play.SEVERAL], ids=["one resource", "several"])
 @pytest.mark.parametrize("policy", [UCBBwK(shrinkage=0), OptimisticLP(a=0.2), SlidingWindowUCB()], ids=str)
 def test_a_window_of_all_rounds_is_none(policy, problem):
@@ -59,6 +61,7 @@ def test_a_window_of_all_rounds_is_none(policy, problem):
     assert (decisions(replace(policy, window=ROUNDS // 4), problem) != whole).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [UCBBwK(), OptimisticLP(a=0.2), OptimisticLP(a=0.2, base="drawn")], ids=str)
 def test_a_slack_resource_changes_nothing(policy):
     """One that always comes in fully and costs next to nothing. (With its own logarithm: D is in that of ucb-bwk.)"""
@@ -72,6 +75,7 @@ def test_a_slack_resource_changes_nothing(policy):
     assert (decisions(policy, plain) == decisions(policy, twice)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", [UCBBwK(shrinkage=0), OptimisticLP(a=0.2)], ids=str)
 def test_a_budget_that_never_binds_leaves_a_plain_bandit(policy):
     """All that is left is the highest bound of a reward: the arm of highest reward is pulled nearly always."""
@@ -96,6 +100,7 @@ def table(scale=1.0, copies=1):
     )
 
 
+@pytest.mark.slow
 def test_a_resource_twice_is_as_good_as_once():
     """The base is the same; which of its arms a number draws is not, so it is shares that are compared.
 
@@ -107,6 +112,7 @@ def test_a_resource_twice_is_as_good_as_once():
     assert once[1:4].max() < 0.9  # a mix of arms
 
 
+@pytest.mark.slow
 def test_units_are_for_the_caller_to_choose():
     """Half the costs, the rate and the largest costs: but for the radii, which are next to 0 here, nothing changes."""
     for policy in (OptimisticLP(a=1e-12, base="drawn"), OptimisticLP(a=1e-12, base="drawn", rate="remaining", log="T")):
@@ -115,6 +121,7 @@ def test_units_are_for_the_caller_to_choose():
         assert len(set(whole)) > 2
 
 
+@pytest.mark.slow
 def test_a_window_follows_a_change():
     """Two arms that change places after 7000 rounds: only in a window does the mean of the old one fall at once."""
 

@@ -4,7 +4,16 @@ from collections.abc import Sequence
 
 from paceline import checks
 from paceline.errors import InvalidValue
-from paceline.problems.distributions import Bernoulli, Beta, Constant, Distribution, Empirical, Scaled, Shifted
+from paceline.problems.distributions import (
+    Bernoulli,
+    Beta,
+    Constant,
+    Distribution,
+    Empirical,
+    Scaled,
+    Shifted,
+    extremes,
+)
 from paceline.problems.problem import Problem
 
 
@@ -14,10 +23,10 @@ def conservative(rewards: Sequence[Distribution], default: float, alpha: float) 
     Arm 0 is the default: it earns ``default`` in each round, always. The other arms have the rewards given. For every
     round t, on every path:  sum of rewards up to t >= (1 - alpha) * default * t.
 
-    That is a resource which the reward of a pull refills: it costs  (1 - alpha) default - reward,  below 0 for a pull
-    that earns more than it must. There is no start and no income, and where the policy or the guard pulls no arm the
-    default arm is pulled (``fallback``). What the others may risk is what was earned beyond the bar before. The null
-    arm would be no way out: it earns nothing, and so costs what every round must earn.
+    That is a resource with an income of  alpha * default  a round, the part that may be given away. A pull costs what
+    it earns less than the default,  default - reward,  and one that earns more refills it. The default arm costs
+    nothing, and where the policy or the guard pulls no arm it is pulled (``fallback``). The null arm would be no way
+    out: it earns nothing, and so costs as much as an arm can.
 
     Any policy that can deal with refills will do; no policy is needed of its own.
 
@@ -28,16 +37,17 @@ def conservative(rewards: Sequence[Distribution], default: float, alpha: float) 
 
     >>> problem = conservative([Bernoulli(0.4), Bernoulli(0.7)], default=0.5, alpha=0.1)
     >>> problem.arms, problem.cost_means.round(3).tolist(), problem.optimum.base
-    (3, [-0.05, 0.05, -0.25], (2,))
+    (3, [0.0, 0.1, -0.2], (2,))
     """
     default = checks.real("default", default, 0, 1, above_low=True)
     alpha = checks.real("alpha", alpha, 0, 1, above_low=True)
-    bar = (1.0 - alpha) * default
+    costs: list[Distribution] = [Constant(0.0), *(Shifted(negative(reward), default) for reward in rewards)]
     return Problem(
         [Constant(default), *rewards],
-        [Shifted(Constant(0.0), -alpha * default), *(Shifted(negative(reward), bar) for reward in rewards)],
-        budget=0.0,
+        costs,
+        budget=alpha * default,
         coupled=True,
+        max_costs=[max(extremes(cost)[1], 0.0) for cost in costs],
         fallback=True,
     )
 

@@ -49,7 +49,7 @@ class Problem:
                    It is 1 unless less is known to be enough; of an arm that may refill, what its distribution says.
     ``stop``       the classical problem, for stocks without income or refill: the run is over once one of them does not
                    cover the largest cost of every arm.
-    ``fallback``   arm 0, which must never cost anything, takes the place of the null arm: it is pulled where the policy
+    ``fallback``   arm 0, whose largest cost must be 0, takes the place of the null arm: it is pulled where the policy
                    or the guard pulls none (see `problems.conservative`).
     ``coupled``    reward and costs of a pull are drawn from the same random numbers, so that a high reward comes with
                    high costs (Empirical values at the same place come together); else they are independent.
@@ -119,7 +119,7 @@ class Problem:
             "coupled": coupled,
             "most": most,
             "stop": check_stop(stop, rates, sides),
-            "fallback": check_fallback(fallback, sides),
+            "fallback": check_fallback(fallback, most),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)

@@ -83,13 +83,13 @@ def check_stop(given: object, rates: Sequence[float], sides: Sequence[Sequence[D
     return given
 
 
-def check_fallback(given: object, sides: Sequence[Sequence[Distribution]]) -> bool:
+def check_fallback(given: object, most: Sequence[Sequence[float]]) -> bool:
     """An arm that takes the place of the null arm must be one that can always be paid for."""
     if not isinstance(given, bool):
         raise InvalidValue(f"fallback must be true or false, got {given!r}")
-    highest = max(extremes(side[0])[1] for side in sides)
-    if given and highest > 0.0:
-        raise InvalidValue(f"fallback must be to an arm 0 that never costs anything, got a cost of {highest:g}")
+    largest = max(side[0] for side in most)
+    if given and largest > 0.0:
+        raise InvalidValue(f"fallback must be to an arm 0 whose largest cost is 0 (max_costs), got {largest:g}")
     return given
 
 
