@@ -94,7 +94,8 @@ def play_against(game, share_of, delay_of=lambda: 0, rounds=ROUNDS):
 
 
 def begun(name, problem, rounds=ROUNDS):
-    return play.begin(make_policy(name), problem, horizon=rounds)
+    needed = {"slater": 0.1} if name == "queue" else {}  # it refuses a resource without income unless it is given one
+    return play.begin(make_policy(name, **needed), problem, horizon=rounds)
 
 
 @several_policies

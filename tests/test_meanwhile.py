@@ -43,7 +43,14 @@ OUTCOMES = {
 
 
 def settings_for(name):
-    return [kept for kept in SETTINGS if POLICIES[name].resources is None or not isinstance(kept["budget"], dict)]
+    policy, kept = POLICIES[name], SETTINGS
+    if policy.resources is not None:
+        kept = [setting for setting in kept if not isinstance(setting["budget"], dict)]
+    if not policy.refillable:
+        kept = [setting for setting in kept if "max_refill" not in setting]
+    if name == "queue":  # it wants an income, or to be told over how many rounds a stock has to last
+        kept = [setting for setting in kept if setting["budget"] != 0.0 or "rounds" in setting]
+    return kept
 
 
 def session(name, setting, calls, seed, outcome):

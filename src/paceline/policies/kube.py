@@ -69,6 +69,7 @@ class FractionalKUBE(Policy):
     learn = staticmethod(learn_nothing)
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
+        self.check_refills(setting)
         if setting.max_costs is not None:
             free = np.flatnonzero(np.asarray(setting.max_costs)[:, 0] <= 0.0)
             if free.size > 0:

@@ -104,7 +104,7 @@ class Policy:
     ``choose``      see the text of policies/policy.py; likewise ``learn``, ``commit`` and ``renew``.
     ``record``      the dtype of the scalars that it keeps, if it keeps any.
     ``resources``   1 if it can do with one resource only.
-    ``refillable``  false if it can do only where no pull refills a resource: costs of at least 0.
+    ``refillable``  false if it can do only where no pull refills a resource, see `check_refills`.
     ``tag_is_arm``  whether a tag is the number of an arm (or K, or SKIP): then it is shown by name, and follows the arm
                     when others come and go.
     ``told_truth``  whether it is told the true problem: for an oracle, which no bandit can be.
@@ -181,12 +181,15 @@ class Policy:
         if self.resources is not None and resources > self.resources:
             raise InvalidValue(f"{self.name} works with one resource only, got {resources}")
 
+    def check_refills(self, setting: Setting) -> None:
+        """Refuse refills that the policy cannot deal with; for the ``params`` of one that cannot."""
+        if not self.refillable and any(setting.refills):
+            raise InvalidValue(f"{self.name} works with costs of at least 0 only, got a resource that pulls may refill")
+
     def new_storage(self, setting: Setting, seed: int, stream: int) -> Storage:
         """Books and state before the first round."""
         count = setting.resources
         self.check_resources(count)
-        if not self.refillable and any(setting.refills):
-            raise InvalidValue(f"{self.name} works with costs of at least 0 only, got a resource that pulls may refill")
         memory = self.new_memory(setting.arms, count)
         if not hasattr(memory, "_fields") or not all(isinstance(part, np.ndarray) for part in memory):
             where = f"{type(self).__name__}.new_memory"

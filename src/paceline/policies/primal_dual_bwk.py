@@ -150,6 +150,7 @@ class PrimalDualBwK(Policy):
             checks.rounds("horizon of primal-dual-bwk", self.horizon)
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
+        self.check_refills(setting)
         horizon = horizon_of(self.name, self.horizon, setting)
         rows, common = setting.resources + 1, tightest_rate(setting, horizon)
         confidence = float(self.confidence) * math.log(rows * horizon * max(setting.arms, 1))
