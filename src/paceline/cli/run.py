@@ -3,6 +3,11 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from paceline.experiments.experiment import Experiment
+    from paceline.experiments.study import Study
 
 SUMMARY = "run an experiment file, on this machine or on a cluster"
 DESCRIPTION = """\
@@ -22,34 +27,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of this command."""
     parser.add_argument("experiment", type=Path, metavar="FILE", help="the experiment, a TOML file")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write to (default: named after the file)")
+    add_engines(parser)
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done and stop")
+
+
+def add_engines(parser: argparse.ArgumentParser) -> None:
+    """Options of all commands that play."""
     engines = parser.add_mutually_exclusive_group()
     engines.add_argument("--processes", action="store_true", help="work in processes instead of threads")
     engines.add_argument("--dask", metavar="ADDRESS", help="work on a Dask cluster; `local` starts one here")
     parser.add_argument("--workers", type=int, metavar="N", help="threads, processes or local Dask workers")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done and stop")
 
 
 def run(options: argparse.Namespace) -> None:
     """Read, say, do."""
-    from paceline.cli.compile import on_screen
     from paceline.experiments.experiment import Experiment
+
+    experiment = Experiment.read(options.experiment)
+    out = options.out or options.experiment.with_suffix("")
+    study = play(experiment, out, options, dry=options.dry_run)
+    if study is not None:
+        print(study.table())
+        tell_files(out)
+
+
+def play(experiment: "Experiment", out: Path, options: argparse.Namespace, dry: bool = False) -> "Study | None":
+    """Say what will be done and, unless that is all, do it."""
+    from paceline.cli.compile import on_screen
     from paceline.experiments.folder import check_folder
     from paceline.experiments.messages import plan
     from paceline.experiments.runner import run_experiment
 
-    experiment = Experiment.read(options.experiment)
-    out = options.out or options.experiment.with_suffix("")
     check_folder(out, experiment)
     print(plan(experiment, out, options.workers, on_screen), file=sys.stderr)
-    if options.dry_run:
-        return
-    study = run_experiment(
-        experiment,
-        out,
-        "processes" if options.processes else None,
-        dask=options.dask,
-        workers=options.workers,
-        progress=True,
-    )
-    print(study.table())
+    if dry:
+        return None
+    engine = "processes" if options.processes else None
+    return run_experiment(experiment, out, engine, dask=options.dask, workers=options.workers, progress=True)
+
+
+def tell_files(out: Path) -> None:
+    """What there is to look at."""
     print(f"Written to {out}: {', '.join(sorted(path.name for path in out.iterdir() if path.name[0] != '.'))}")

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paceline.experiments.reading import every_result
 from paceline.experiments.study import Study
 from paceline.experiments.summary import signed
 from paceline.reports.tables import Table, mean_and_error
@@ -85,8 +84,8 @@ def compare_studies(first: Study, second: Study) -> Difference:
 def both(first: Study, second: Study) -> Iterator[tuple[str, Results, Results]]:
     """The problems that both have; what the second has in another order waits in memory."""
     waiting: dict[str, Results] = {}
-    others = every_result(second)
-    for name, results in every_result(first):
+    others = second.results()
+    for name, results in first.results():
         while name in second.names and name not in waiting:
             found, other = next(others)
             if found in first.names:

@@ -1,6 +1,7 @@
 """What to run: an experiment as a TOML file describes it, checked as a whole before anything runs."""
 
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,19 @@ from paceline.simulation.simulate import Trial, checkpoint_rounds, setting_of
 
 Ints = npt.NDArray[np.int64]
 
-KEYS = ("name", "rounds", "trials", "seed", "checkpoints", "block", "policies", "policy", "problem")
+KEYS = (
+    "name",
+    "figure",
+    "rounds",
+    "trials",
+    "seed",
+    "checkpoints",
+    "horizons",
+    "block",
+    "policies",
+    "policy",
+    "problem",
+)
 BLOCK_ROUNDS = 4_000_000  # about a second of work for one task
 
 
@@ -59,17 +72,30 @@ class Experiment:
             raise type(error)(f"{file}: {error}") from None
 
     @classmethod
-    def from_table(cls, table: dict[str, Any], folder: Path = Path(), name: str = "experiment") -> "Experiment":
-        """The experiment that a table describes, or an error that names the key."""
+    def from_table(
+        cls,
+        table: dict[str, Any],
+        folder: Path = Path(),
+        name: str = "experiment",
+        policies: Mapping[str, Policy] | None = None,
+    ) -> "Experiment":
+        """The experiment that a table describes, or an error that names the key.
+
+        Policies that are objects already stand in place of those of the table.
+        """
         refuse_unknown("an experiment", table, KEYS)
+        if "figure" in table:
+            checks.whole("figure", table["figure"], 1, 2)
         rounds = checks.rounds("rounds", table.get("rounds", 100_000))
         trials = checks.whole("trials", table.get("trials", 10), 1, 2**32 - 1)
-        points = at("checkpoints", lambda: checkpoint_rounds(rounds, table.get("checkpoints", 100)))
+        points = read_checkpoints(rounds, table.get("checkpoints", 100), table.get("horizons", []))
         block = table.get("block", min(max(BLOCK_ROUNDS // rounds, 1), trials))
         experiment = cls(
             name=text_in(table, "name", name),
-            problems=tuple(read_problems(table.get("problem"), folder)),
-            policies=read_policies(table.get("policies", []), table.get("policy", []), folder),
+            problems=tuple(read_problems(table.get("problem"), folder, trials)),
+            policies=read_policies(table.get("policies", []), table.get("policy", []), folder)
+            if policies is None
+            else {label: PolicySpec(policy, {}, "") for label, policy in policies.items()},
             rounds=points,
             trials=trials,
             seed=checks.seed(table.get("seed", 0)),
@@ -139,6 +165,29 @@ class Experiment:
             "seed": self.seed,
             "block": self.block,
         }
+
+
+def read_checkpoints(rounds: int, given: object, horizons: object) -> Ints:
+    """The rounds at which totals are kept: so many, evenly spread; those in a list; or evenly by their logarithm.
+
+    >>> read_checkpoints(1000, {"count": 4, "first": 8}, [500])
+    array([   8,   40,  200,  500, 1000])
+    """
+    wanted: Any = given
+    if isinstance(given, dict):
+        refuse_unknown("checkpoints", given, ("count", "first"))
+        count = checks.whole("count of the checkpoints", given.get("count"), 1)
+        first = checks.whole("first of the checkpoints", given.get("first", 1), 1, rounds)
+        wanted = [round(point) for point in np.geomspace(first, rounds, count).tolist()]
+    points = at("checkpoints", lambda: checkpoint_rounds(rounds, wanted))
+    return checkpoint_rounds(rounds, [*points.tolist(), *check_horizons(horizons, rounds)])
+
+
+def check_horizons(given: object, most: int = checks.MOST_ROUNDS) -> list[int]:
+    """Rounds after which every policy is held against the best one, in their order."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InvalidValue(f"horizons must be a list of numbers of rounds, got {given!r}")
+    return sorted({checks.whole("each horizon", one, 2, most) for one in given})
 
 
 def code_of(policy: Policy) -> dict[str, str]:

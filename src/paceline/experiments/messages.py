@@ -48,6 +48,15 @@ def seconds_per_round(experiment: Experiment) -> float:
     return taken / len(tasks)
 
 
+def in_words(count: int, one: str, many: str | None = None) -> str:
+    """A number of things.
+
+    >>> in_words(1, "trial"), in_words(1200, "trial"), in_words(2, "policy", "policies")
+    ('1 trial', '1,200 trials', '2 policies')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def span(seconds: float) -> str:
     """A time in the unit that suits it.
 

@@ -41,8 +41,8 @@ class ProblemSpec:
     delays: Delays | None = None  # of the outcomes
 
 
-def read_problems(given: object, folder: Path) -> list[ProblemSpec]:
-    """The problems of all [[problem]] tables."""
+def read_problems(given: object, folder: Path, trials: int) -> list[ProblemSpec]:
+    """The problems of all [[problem]] tables; each must have streams of its own for so many trials."""
     entries = tables("problem", [] if given is None else given)
     if not entries:
         raise InvalidValue("an experiment must have problems, as [[problem]] tables, got none")
@@ -53,14 +53,32 @@ def read_problems(given: object, folder: Path) -> list[ProblemSpec]:
         for variant in at(where, lambda e=entry: list(variants(e))):  # type: ignore[misc]
             delays = at(where, lambda v=variant: read_delays(v.table.get("delay")))  # type: ignore[misc]
             members = at(where, lambda v=variant: list(problems_of(v.table, folder)))  # type: ignore[misc]
+            first, apart = at(where, partial(read_streams, variant.table.get("streams"), number << TABLE, trials))
             for member, (name, problem) in enumerate(members):
-                stream = (number << TABLE) + (member << MEMBER)
+                stream = first + member * apart
                 found.append(ProblemSpec(name + variant.words, problem, stream, variant.swept, variant.words, delays))
     names = [field.name for field in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InvalidValue(f"names of problems must differ, got {twice!r} twice; set name in each [[problem]]")
     return found
+
+
+def read_streams(given: object, first: int, trials: int) -> tuple[int, int]:
+    """The stream of the first trial on the first member of a family, and how far apart those of members are.
+
+    >>> read_streams(None, 0, 10) == (0, 2**32), read_streams({"first": 5, "apart": 10}, 0, 10)
+    (True, (5, 10))
+    """
+    if given is None:
+        return first, 1 << MEMBER
+    if not isinstance(given, dict):
+        raise InvalidValue(f"streams must be a table of first and apart, got {given!r}")
+    refuse_unknown("streams", given, ("first", "apart"))
+    apart = checks.whole("streams.apart", given.get("apart", 1 << MEMBER), 1, 1 << MEMBER)
+    if trials > apart:
+        raise InvalidValue(f"streams.apart must be at least the number of trials, {trials}, got {apart}")
+    return checks.whole("streams.first", given.get("first", first), 0, 2**63), apart
 
 
 def problems_of(table: dict[str, Any], folder: Path) -> Named:
@@ -75,7 +93,7 @@ def problems_of(table: dict[str, Any], folder: Path) -> Named:
         raise InvalidValue(
             f"a problem must come from one of {', '.join(sources)} or from rewards and costs, got {chosen}"
         )
-    rest = {key: value for key, value in table.items() if key not in ("name", "delay")}
+    rest = {key: value for key, value in table.items() if key not in ("name", "delay", "streams")}
     if not chosen:
         yield text_in(table, "name", "problem"), Problem.from_dict(rest)
         return

@@ -27,3 +27,17 @@ def read_problem(path: Path) -> Problem:
         return Problem.from_dict(tables.get("problem", tables))
     except PacelineError as error:
         raise type(error)(f"{path}: {error}") from None
+
+
+def to_toml(table: dict[str, Any]) -> str:
+    """A table as a file would have it.
+
+    >>> print(to_toml({"rounds": 100, "problem": [{"paper": "three-arms"}]}), end="")
+    rounds = 100
+    <BLANKLINE>
+    [[problem]]
+    paper = "three-arms"
+    """
+    import tomli_w
+
+    return tomli_w.dumps(table)
