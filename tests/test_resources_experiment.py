@@ -13,7 +13,8 @@ import pytest
 import paceline as pl
 from paceline.cli import main
 from paceline.cli.compare import policies_of
-from paceline.experiments.folder import MANIFEST, TOTALS
+from paceline.experiments.cells import TOTALS
+from paceline.experiments.folder import MANIFEST
 from paceline.experiments.sections import what_was_run
 from paceline.experiments.shipped import COMPARISON
 from paceline.problems.toml import read_toml

@@ -96,9 +96,10 @@ def both(first: Study, second: Study) -> Iterator[tuple[str, Results, Results]]:
         pass  # what is left must be whole, too
 
 
-def draws_of(study: Study, name: str) -> tuple[int, int]:
+def draws_of(study: Study, name: str) -> tuple[object, ...]:
     """Which random numbers the trials on a problem play."""
-    return study.experiment["seed"], study.experiment["problems"][study.names.index(name)]["stream"]
+    entry = study.experiment["problems"][study.names.index(name)]
+    return study.seed, entry["stream"], entry.get("apart")
 
 
 def compare(problem: str, one: Run, other: Run, common: npt.NDArray[np.int64], same_draws: bool) -> Compared:
@@ -142,7 +143,7 @@ def describe_settings(manifest: dict[str, Any]) -> dict[str, str]:
     experiment = manifest["experiment"]
     return {
         "name": manifest["name"],
-        **{key: str(experiment[key]) for key in ("trials", "seed", "block")},
+        **{key: str(experiment[key]) for key in ("trials", "seed")},
         "rounds": f"{experiment['rounds'][-1]:,}",
         "checkpoints": ", ".join(map(str, experiment["rounds"])),
         **{

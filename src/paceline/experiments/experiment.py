@@ -1,8 +1,11 @@
 """What to run: an experiment as a TOML file describes it, checked as a whole before anything runs."""
 
+import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,28 +16,19 @@ from paceline import checks
 from paceline.errors import InvalidValue, PacelineError
 from paceline.experiments.keys import at, refuse_unknown, text_in
 from paceline.experiments.policy_specs import PolicySpec, read_policies
-from paceline.experiments.problem_specs import ProblemSpec, read_problems
+from paceline.experiments.problem_specs import FAR_APART, ProblemSpec, read_problems
+from paceline.experiments.schema import EXPERIMENT
 from paceline.policies.code import code_digest
 from paceline.policies.policy import Policy
 from paceline.problems.problem import Problem
 from paceline.problems.toml import read_toml
+from paceline.simulation.results import list_names
 from paceline.simulation.simulate import Trial, checkpoint_rounds, setting_of
 
 Ints = npt.NDArray[np.int64]
 
-KEYS = (
-    "name",
-    "figure",
-    "rounds",
-    "trials",
-    "seed",
-    "checkpoints",
-    "horizons",
-    "block",
-    "policies",
-    "policy",
-    "problem",
-)
+DRAWN = ("stream", "apart", "problem", "delay")  # of a problem, what its numbers depend on
+DIGITS = 12
 BLOCK_ROUNDS = 4_000_000  # about a second of work for one task
 
 
@@ -59,13 +53,14 @@ class Experiment:
     seed: int
     block: int  # trials of one task
     table: dict[str, Any]  # as it was written, for the record
+    folder: Path  # that names of files in it are relative to
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> "Experiment":
-        """The experiment in a file; names of other files in it are relative to its folder."""
+    def read(cls, path: str | os.PathLike[str], **changes: object) -> "Experiment":
+        """The experiment in a file, perhaps with other keys; names of files in it are relative to its folder."""
         file = Path(path)
         try:
-            return cls.from_table(read_toml(file), file.parent, file.stem)
+            return cls.from_table(read_toml(file) | changes, file.parent, file.stem)
         except PacelineError as error:
             if str(error).startswith(str(file)):
                 raise
@@ -83,7 +78,7 @@ class Experiment:
 
         Policies that are objects already stand in place of those of the table.
         """
-        refuse_unknown("an experiment", table, KEYS)
+        refuse_unknown("an experiment", table, EXPERIMENT)
         if "figure" in table:
             checks.whole("figure", table["figure"], 1, 2)
         rounds = checks.rounds("rounds", table.get("rounds", 100_000))
@@ -92,7 +87,7 @@ class Experiment:
         block = table.get("block", min(max(BLOCK_ROUNDS // rounds, 1), trials))
         experiment = cls(
             name=text_in(table, "name", name),
-            problems=tuple(read_problems(table.get("problem"), folder, trials)),
+            problems=tuple(read_problems(table.get("problem"), folder)),
             policies=read_policies(table.get("policies", []), table.get("policy", []), folder)
             if policies is None
             else {label: PolicySpec(policy, {}, "") for label, policy in policies.items()},
@@ -101,6 +96,7 @@ class Experiment:
             seed=checks.seed(table.get("seed", 0)),
             block=checks.whole("block", block, 1),
             table=table,
+            folder=folder,
         )
         experiment.check_policies(rounds)
         return experiment
@@ -112,15 +108,23 @@ class Experiment:
                 where = f"policy {label!r} on problem {field.name!r}"
                 at(where, lambda p=spec.policy, f=field: check_policy(p, f.problem, rounds))  # type: ignore[misc]
 
-    def tasks(self) -> list["Task"]:
-        """The units of work, in the order of the results."""
+    def tasks(self, done: "Callable[[str], Iterable[range]]" = lambda _: ()) -> list["Task"]:
+        """The units of work that are not done, in the order of the results; ``done`` tells of trials by key."""
+        held, points = self.holdings, digest(self.rounds.tolist())
         return [
-            Task(number, place, label, field, spec.policy, self.rounds, self.seed, first, count)
+            Task(key, number, place, label, field, spec.policy, self.rounds, self.seed, first, count)
             for number, field in enumerate(self.problems)
             for place, (label, spec) in enumerate(self.policies.items())
-            for first in range(0, self.trials, self.block)
-            for count in [min(self.block, self.trials - first)]
+            for key in [f"{held.problems[number]}-{held.policies[place]}-{points}"]
+            for gap in gaps(done(key), self.trials)
+            for first in range(gap.start, gap.stop, self.block)
+            for count in [min(self.block, gap.stop - first)]
         ]
+
+    @cached_property
+    def holdings(self) -> "Holdings":
+        """What a file of its results holds."""
+        return holdings_of(self.to_dict())
 
     @property
     def layout(self) -> "Layout":
@@ -143,6 +147,7 @@ class Experiment:
                 {
                     "name": field.name,
                     "stream": field.stream,
+                    **({} if field.apart == FAR_APART else {"apart": field.apart}),
                     "swept": field.swept,
                     "words": field.words,
                     "problem": field.problem.to_dict(),
@@ -163,7 +168,6 @@ class Experiment:
             "rounds": self.rounds.tolist(),
             "trials": self.trials,
             "seed": self.seed,
-            "block": self.block,
         }
 
 
@@ -196,6 +200,55 @@ def code_of(policy: Policy) -> dict[str, str]:
     return {} if found is None else {"code": found}
 
 
+class Holdings(NamedTuple):
+    """What is in a file of results, in the order of its rows: problems and policies by their digests."""
+
+    problems: list[str]
+    policies: list[str]
+    rounds: list[int]
+    trials: int
+
+
+def holdings_of(described: Mapping[str, Any]) -> Holdings:
+    """The same, from an experiment as the manifest has it. What things are called does not count."""
+    return Holdings(
+        [
+            digest([described["seed"], described["rounds"][-1], *(entry.get(key) for key in DRAWN)])
+            for entry in described["problems"]
+        ],
+        [digest([entry["policy"], entry.get("code")]) for entry in described["policies"]],
+        list(described["rounds"]),
+        described["trials"],
+    )
+
+
+def digest(thing: object) -> str:
+    """Digits that stand for plain data."""
+    return sha256(json.dumps(thing, sort_keys=True).encode()).hexdigest()[:DIGITS]
+
+
+def gaps(done: Iterable[range], trials: int) -> Iterator[range]:
+    """The trials between those that are done.
+
+    >>> list(gaps([range(4, 6), range(0, 2)], 9))
+    [range(2, 4), range(6, 9)]
+    """
+    at = 0
+    for part in [*disjoint(done, trials), range(trials, trials)]:
+        if part.start > at:
+            yield range(at, part.start)
+        at = part.stop
+
+
+def disjoint(parts: Iterable[range], trials: int) -> list[range]:
+    """Of parts that may overlap or go too far, some that do not, in their order."""
+    found: list[range] = []
+    for part in sorted(parts, key=lambda each: (each.start, each.stop)):
+        if part.stop <= trials and part.start >= (found[-1].stop if found else 0):
+            found.append(part)
+    return found
+
+
 class Layout(NamedTuple):
     """Of the problems of an experiment: whether one has several resources, and whether one has a cap."""
 
@@ -207,6 +260,7 @@ class Layout(NamedTuple):
 class Task:
     """A block of trials of one policy on one problem: the unit of work, small to send."""
 
+    key: str  # of what its numbers depend on, but for the trials
     number: int  # of the problem
     place: int  # of the policy
     label: str
@@ -219,8 +273,8 @@ class Task:
 
     @property
     def name(self) -> str:
-        """The name of its file of results."""
-        return f"{self.number:06d}-{self.place:04d}-{self.first:08d}"
+        """The name of its file of results; it stays when other problems and policies come."""
+        return f"{self.key}-{self.first}-{self.count}"
 
     @property
     def cost(self) -> int:
@@ -229,10 +283,16 @@ class Task:
 
     def trials(self) -> list[Trial]:
         """The trials, each with its stream."""
-        first = self.field.stream + self.first
         return [
-            Trial(self.field.problem, self.policy, self.rounds, self.seed, stream, delays=self.field.delays)
-            for stream in range(first, first + self.count)
+            Trial(
+                self.field.problem,
+                self.policy,
+                self.rounds,
+                self.seed,
+                self.field.stream_of(trial),
+                delays=self.field.delays,
+            )
+            for trial in range(self.first, self.first + self.count)
         ]
 
 
@@ -243,8 +303,25 @@ def check_policy(policy: Policy, problem: Problem, rounds: int) -> None:
     policy.params(setting.seen_by(policy))
 
 
-def check_file_of(experiment: Experiment, other: dict[str, Any], where: Path) -> None:
-    """Refuse results of another experiment."""
-    if other != experiment.to_dict():
-        keys = [key for key, value in experiment.to_dict().items() if other.get(key) != value]
-        raise InvalidValue(f"{where} must hold results of this experiment; those in it differ in {', '.join(keys)}")
+def check_extends(experiment: Experiment, other: dict[str, Any], where: Path) -> None:
+    """Refuse results of another experiment; those of a part of this one may be there already."""
+    old, new, mine = holdings_of(other), experiment.holdings, experiment.to_dict()
+    entries = (("problems", "name", old.problems, new.problems), ("policies", "label", old.policies, new.policies))
+    lacking = {
+        "seed": [] if other["seed"] == mine["seed"] else [other["seed"]],
+        "rounds": [] if old.rounds[-1] == new.rounds[-1] else [old.rounds[-1]],
+        **{
+            what: [entry[called] for entry, key in zip(other[what], had, strict=True) if key not in have]
+            for what, called, had, have in entries
+        },
+        "trials": [] if old.trials <= new.trials else [old.trials],
+        "checkpoints": [] if set(old.rounds) <= set(new.rounds) else sorted({*old.rounds} - {*new.rounds}),
+    }
+    if lacking["seed"] or lacking["rounds"]:  # then nothing else can be the same
+        lacking |= {"problems": [], "policies": [], "checkpoints": []}
+    told = [f"{what} {list_names(list(map(str, found)), 3)}" for what, found in lacking.items() if found]
+    if told:
+        raise InvalidValue(
+            f"{where} must hold results of this experiment, or of a part of it; it has {', '.join(told)}, which this "
+            "experiment has not"
+        )

@@ -106,7 +106,11 @@ def comparison(
         own = [{"family": kind_or_problems, "size": problems, "seed": seed, **drawn, "streams": streams}]
     else:
         own = [
-            {"name": f"problem {number + 1}", **problem.to_dict(), "streams": {"first": number * trials}}
+            {
+                "name": f"problem {number + 1}",
+                **problem.to_dict(),
+                "streams": {"first": number * trials, "apart": trials},
+            }
             for number, problem in enumerate(check_problems(kind_or_problems))
         ]
     delayed = {} if late is None else {"delay": late.written()}

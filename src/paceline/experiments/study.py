@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paceline.errors import UnknownName, UnreadableFile
-from paceline.experiments.folder import MANIFEST, TOTALS, read_manifest
+from paceline.experiments.cells import TOTALS
+from paceline.experiments.folder import MANIFEST, read_manifest
 from paceline.experiments.messages import in_words as count_in_words
 from paceline.experiments.parquet import groups, totals_of
 from paceline.experiments.scores import Score

@@ -232,6 +232,7 @@ def in_formats(figure: Figure) -> Image:
     with mpl.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")
         figure.savefig(text, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+        figure.set_layout_engine("none")  # all is in its place by now, and to find it takes longer than to draw
         figure.savefig(pages, format="pdf", metadata={"CreationDate": None})
     return Image(slim(text.getvalue()), pages.getvalue())
 
