@@ -283,15 +283,10 @@ def torn_part(folder: Path) -> None:
         (folder / "parts" / f"{task.name}.parquet").write_bytes(b"PAR1 torn")
 
 
+OTHER = "out must hold results of this experiment, or of a part of it"
 FOLDERS = {
-    other_experiment: (
-        "out must hold results of this experiment, or of a part of it",
-        "it has problems bernoulli 1, bernoulli 2, policies suak, trials 5",
-    ),
-    unfinished_other: (
-        "out must hold results of this experiment, or of a part of it",
-        "it has problems bernoulli 1, bernoulli 2, policies suak, trials 5",
-    ),
+    other_experiment: (OTHER, "it has problems bernoulli 1, bernoulli 2, policies suak, trials 5"),
+    unfinished_other: (OTHER, "it has problems bernoulli 1, bernoulli 2, policies suak, trials 5"),
     other_kernels: ("out was begun with other code (kernels 0000000000000000", "must be finished with it"),
     other_format: ("manifest.json has format 99", f"reads {study_folder.FORMAT}"),
     torn_manifest: ("manifest.json must be the manifest of a run; it is damaged or foreign",),

@@ -56,6 +56,11 @@ class Gathered:
         number = self.study.manifest["file"].get("figure")
         return None if number is None else paper.Figure(number, self.study[self.study.names[0]])
 
+    @property
+    def title(self) -> str:
+        """What its part of a page is called."""
+        return self.study.name if self.papers is None else f"Figure {self.papers.number}"
+
     def sections(self) -> list[Section]:
         """The parts of the page, in their order."""
         study, lines = self.study, self.lines
@@ -117,14 +122,16 @@ def page_of(found: Sequence[Gathered]) -> Page:
     if alone:
         parts = [*found[0].sections(), *parts]
     else:
-        parts = [Section(each.study.name, nested(each)) for each in found] + parts
+        parts = [Section(each.title, nested(each)) for each in found] + parts
     ranked = [each.together for each in found if each.together.horizons and len(each.together)]
     if ranked:
         caption = "Regret over that of the best policy of the line [95 % interval over problems]"
         parts = [Section("Every policy beside the best", [Tabled(standings(ranked), caption)]), *parts]
     if papers:
         claims = [claim for each in papers for claim in each.claims]
-        caption = "Each claim beside what was measured; comparisons beyond noise"
+        caption = (
+            "Each claim beside what was measured (± one standard error); what is compared must differ beyond noise"
+        )
         parts = [Section("The paper's claims", [Tabled(paper.claims_table(claims), caption, words=True)]), *parts]
     names = ", ".join(each.study.name for each in found)
     title = "The paper's experiments, run again" if papers else names if alone else f"Policies compared: {names}"
@@ -141,7 +148,7 @@ def paper_section(prefix: str, found: paper.Figure) -> Section:
     """One of the paper's figures, drawn as there, and what it is made of."""
     wide = Figures((), [Drawing(f"{prefix}paper", *found.image, found.told, found.title)], wide=True)
     return Section(
-        f"Figure {found.number} of the paper",
+        "As the paper draws it",
         [
             wide,
             Words(found.told),

@@ -144,7 +144,7 @@ def together_breakdown(found: "Together") -> figures.Image:
 
     def draw(axes: "Axes") -> None:
         figures.draw_shares(axes, [found.causes(place) for place in range(len(found.labels))], BAR)
-        rows(axes, found.labels, "× limit")
+        rows(axes, found.labels, "plain mean, × limit")
 
     return figures.image_of(draw, WIDTH, row_height(len(found.labels)))
 
@@ -193,7 +193,7 @@ def draw_sweep(axes: "Axes", sweep: "Sweep") -> None:
     else:
         axes.set_xlim(-0.5, len(places) - 0.5)
     means = np.array([trace.means for trace in sweep.traces])
-    if far_apart(means):
+    if far_apart(np.array([[trace.means, trace.highs] for trace in sweep.traces])):
         axes.set_yscale("log", nonpositive="clip")
     elif means.min() >= 0.0:
         axes.set_ylim(bottom=0.0)
