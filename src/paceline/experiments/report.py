@@ -118,11 +118,8 @@ def page_of(found: Sequence[Gathered]) -> Page:
     """The whole page: the sections of the only study, or a section for each of several."""
     alone, lines = len(found) == 1, [line for each in found for line in each.lines]
     papers = [each.papers for each in found if each.papers is not None]
-    parts = [sections.how_to_read(lines, found[0].reference)]
-    if alone:
-        parts = [*found[0].sections(), *parts]
-    else:
-        parts = [Section(each.title, nested(each)) for each in found] + parts
+    parts = found[0].sections() if alone else [Section(each.title, nested(each)) for each in found]
+    parts = [*parts, sections.how_to_read(lines, found[0].reference)]
     ranked = [each.together for each in found if each.together.horizons and len(each.together)]
     if ranked:
         caption = "Regret over that of the best policy of the line [95 % interval over problems]"
@@ -130,7 +127,7 @@ def page_of(found: Sequence[Gathered]) -> Page:
     if papers:
         claims = [claim for each in papers for claim in each.claims]
         caption = (
-            "Each claim beside what was measured (± one standard error); what is compared must differ beyond noise"
+            "Each claim beside what was measured (± one standard error); to hold, a difference must be beyond noise"
         )
         parts = [Section("The paper's claims", [Tabled(paper.claims_table(claims), caption, words=True)]), *parts]
     names = ", ".join(each.study.name for each in found)

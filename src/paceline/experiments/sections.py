@@ -223,8 +223,8 @@ def how_to_read(lines: Lines, reference: str) -> Section:
         words |= {
             "Regret / limit": f"geometric mean over problems; a mean regret below {FLOOR:g} counts as {FLOOR:g}. The "
             "interval is one for all problems of the kind: the spread between problems is in it.",
-            "Wrong arms, idle, unspent": "the same by its causes, as plain means over problems: they add up to the plain "
-            "mean of regret / limit, which is above the geometric one.",
+            "Wrong arms, idle, unspent": "the same by its causes, plain means over problems: they add up to the "
+            "plain mean of regret / limit, which is above the geometric one.",
             "Won, drawn, lost": "problems on which the policy is below every other by more than noise; neither; on "
             "which another is below it. Better, worse: on which it differs from the reference.",
             "More than noise": f"{SIGMAS:g} standard errors of the paired differences if there are many trials; by "
