@@ -22,7 +22,7 @@ from studies import after_writes, contents, experiment, parquet, parts
 
 import paceline as pl
 from paceline import cli
-from paceline.experiments.experiment import disjoint, gaps
+from paceline.experiments.holdings import disjoint, gaps
 
 DATA = Path(__file__).parent / "data"
 FEW = {

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paceline.cli.run import add_engines, play, tell_files
+from paceline.cli.run import add_engines, play_all, tell_files
 
 if TYPE_CHECKING:
     from paceline.experiments.experiment import Experiment
@@ -79,26 +79,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Compare, report, print."""
-    from paceline.experiments.report import write_report
     from paceline.experiments.together import standings
     from paceline.problems.families import KINDS
-    from paceline.problems.toml import to_toml
 
     if options.list:
         width = max(map(len, KINDS)) + 2
         for name, says in KINDS.items():
             print(f"{name:<{width}}{says}")
         return
-    experiments = experiments_of(options)
+    studies = play_all(experiments_of(options), options)
     if options.show:
-        print("\n".join(to_toml(experiment.table) for experiment in experiments), end="")
         return
-    studies = [play(each, options.out / each.name, options) for each in experiments]
-    done = [study for study in studies if study is not None]
-    write_report(done, options.out)
     if options.horizons:
-        print(f"{standings([study.together for study in done])}\n")
-    for study in done:
+        print(f"{standings([study.together for study in studies])}\n")
+    for study in studies:
         print(f"{study.name}: {study.size}\n\n{study.together.table()}\n\n{study.table()}\n")
     tell_files(options.out)
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from paceline.cli.run import add_engines, play, tell_files
+from paceline.cli.run import add_engines, play_all, tell_files
 
 SUMMARY = "run the paper's two experiments and check its claims"
 DESCRIPTION = """\
@@ -39,20 +39,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run, report, print what was found."""
-    from paceline.experiments.report import write_report
     from paceline.experiments.shipped import papers_experiment
     from paceline.paper.report import Figure, claims_table
-    from paceline.problems.toml import to_toml
 
     figures = (options.figure,) if options.figure else (1, 2)
     experiments = [papers_experiment(each, options.rounds, options.trials, options.seed) for each in figures]
+    studies = play_all(experiments, options)
     if options.show:
-        print("\n".join(to_toml(experiment.table) for experiment in experiments), end="")
         return
-    studies = [play(each, options.out / each.name, options) for each in experiments]
-    done = [study for study in studies if study is not None]
-    write_report(done, options.out)
-    found = [Figure(number, results) for number, study in zip(figures, done, strict=True) for results in study.values()]
+    found = [
+        Figure(number, results) for number, study in zip(figures, studies, strict=True) for results in study.values()
+    ]
     for figure in found:
         results = figure.results
         print(f"\n{results.problem.arms} arms, {results.trials} trials of {results.rounds[-1]:,} rounds\n")

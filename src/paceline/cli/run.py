@@ -63,23 +63,44 @@ def run(options: argparse.Namespace) -> None:
     is_run = (options.experiment / MANIFEST).exists()
     experiment = (experiment_in if is_run else Experiment.read)(options.experiment, **changes)
     out = options.out or (options.experiment if is_run else options.experiment.with_suffix(""))
-    study = play(experiment, out, options, dry=options.dry_run)
-    if study is not None:
-        print(study.table())
-        tell_files(out)
+    if options.dry_run:
+        announce(experiment, out, options)
+        return
+    print(play(experiment, out, options).table())
+    tell_files(out)
 
 
-def play(experiment: "Experiment", out: Path, options: argparse.Namespace, dry: bool = False) -> "Study | None":
-    """Say what will be done and, unless that is all, do it."""
+def announce(experiment: "Experiment", out: Path, options: argparse.Namespace) -> None:
+    """Say what will be done."""
     from paceline.cli.compile import on_screen
     from paceline.experiments.messages import plan
-    from paceline.experiments.runner import run_experiment
 
     print(plan(experiment, out, options.workers, on_screen), file=sys.stderr)
-    if dry:
-        return None
+
+
+def play(experiment: "Experiment", out: Path, options: argparse.Namespace) -> "Study":
+    """Say what will be done, and do it."""
+    from paceline.experiments.runner import run_experiment
+
+    announce(experiment, out, options)
     engine = "processes" if options.processes else None
     return run_experiment(experiment, out, engine, dask=options.dask, workers=options.workers, progress=True)
+
+
+def play_all(experiments: "list[Experiment]", options: argparse.Namespace) -> "list[Study]":
+    """Of experiments that come with the package: print their files, or play them and write one report on all."""
+    from paceline.experiments.folder import check_folder
+    from paceline.experiments.report import write_report
+    from paceline.problems.toml import to_toml
+
+    if options.show:
+        print("\n".join(to_toml(experiment.table) for experiment in experiments), end="")
+        return []
+    for each in experiments:
+        check_folder(options.out / each.name, each)  # all, before the first is begun
+    studies = [play(each, options.out / each.name, options) for each in experiments]
+    write_report(studies, options.out)
+    return studies
 
 
 def tell_files(out: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from paceline.errors import UnreadableFile
-from paceline.experiments.experiment import Experiment, Holdings, Task, disjoint
+from paceline.experiments.experiment import Experiment, Task
+from paceline.experiments.holdings import Holdings, disjoint
 from paceline.experiments.parquet import groups, read_holdings, stacked, totals_of, trials_per_group
 from paceline.kernels.state import NO_RECORD
 from paceline.simulation.totals import NOTHING, Totals, subset

@@ -1,11 +1,9 @@
 """What to run: an experiment as a TOML file describes it, checked as a whole before anything runs."""
 
-import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +12,7 @@ import numpy.typing as npt
 
 from paceline import checks
 from paceline.errors import InvalidValue, PacelineError
+from paceline.experiments.holdings import Holdings, digest, gaps, holdings_of
 from paceline.experiments.keys import at, refuse_unknown, text_in
 from paceline.experiments.policy_specs import PolicySpec, read_policies
 from paceline.experiments.problem_specs import FAR_APART, ProblemSpec, read_problems
@@ -22,13 +21,10 @@ from paceline.policies.code import code_digest
 from paceline.policies.policy import Policy
 from paceline.problems.problem import Problem
 from paceline.problems.toml import read_toml
-from paceline.simulation.results import list_names
 from paceline.simulation.simulate import Trial, checkpoint_rounds, setting_of
 
 Ints = npt.NDArray[np.int64]
 
-DRAWN = ("stream", "apart", "problem", "delay")  # of a problem, what its numbers depend on
-DIGITS = 12
 BLOCK_ROUNDS = 4_000_000  # about a second of work for one task
 
 
@@ -122,7 +118,7 @@ class Experiment:
         ]
 
     @cached_property
-    def holdings(self) -> "Holdings":
+    def holdings(self) -> Holdings:
         """What a file of its results holds."""
         return holdings_of(self.to_dict())
 
@@ -200,55 +196,6 @@ def code_of(policy: Policy) -> dict[str, str]:
     return {} if found is None else {"code": found}
 
 
-class Holdings(NamedTuple):
-    """What is in a file of results, in the order of its rows: problems and policies by their digests."""
-
-    problems: list[str]
-    policies: list[str]
-    rounds: list[int]
-    trials: int
-
-
-def holdings_of(described: Mapping[str, Any]) -> Holdings:
-    """The same, from an experiment as the manifest has it. What things are called does not count."""
-    return Holdings(
-        [
-            digest([described["seed"], described["rounds"][-1], *(entry.get(key) for key in DRAWN)])
-            for entry in described["problems"]
-        ],
-        [digest([entry["policy"], entry.get("code")]) for entry in described["policies"]],
-        list(described["rounds"]),
-        described["trials"],
-    )
-
-
-def digest(thing: object) -> str:
-    """Digits that stand for plain data."""
-    return sha256(json.dumps(thing, sort_keys=True).encode()).hexdigest()[:DIGITS]
-
-
-def gaps(done: Iterable[range], trials: int) -> Iterator[range]:
-    """The trials between those that are done.
-
-    >>> list(gaps([range(4, 6), range(0, 2)], 9))
-    [range(2, 4), range(6, 9)]
-    """
-    at = 0
-    for part in [*disjoint(done, trials), range(trials, trials)]:
-        if part.start > at:
-            yield range(at, part.start)
-        at = part.stop
-
-
-def disjoint(parts: Iterable[range], trials: int) -> list[range]:
-    """Of parts that may overlap or go too far, some that do not, in their order."""
-    found: list[range] = []
-    for part in sorted(parts, key=lambda each: (each.start, each.stop)):
-        if part.stop <= trials and part.start >= (found[-1].stop if found else 0):
-            found.append(part)
-    return found
-
-
 class Layout(NamedTuple):
     """Of the problems of an experiment: whether one has several resources, and whether one has a cap."""
 
@@ -301,27 +248,3 @@ def check_policy(policy: Policy, problem: Problem, rounds: int) -> None:
     setting = setting_of(problem, rounds)
     policy.check_resources(setting.resources)
     policy.params(setting.seen_by(policy))
-
-
-def check_extends(experiment: Experiment, other: dict[str, Any], where: Path) -> None:
-    """Refuse results of another experiment; those of a part of this one may be there already."""
-    old, new, mine = holdings_of(other), experiment.holdings, experiment.to_dict()
-    entries = (("problems", "name", old.problems, new.problems), ("policies", "label", old.policies, new.policies))
-    lacking = {
-        "seed": [] if other["seed"] == mine["seed"] else [other["seed"]],
-        "rounds": [] if old.rounds[-1] == new.rounds[-1] else [old.rounds[-1]],
-        **{
-            what: [entry[called] for entry, key in zip(other[what], had, strict=True) if key not in have]
-            for what, called, had, have in entries
-        },
-        "trials": [] if old.trials <= new.trials else [old.trials],
-        "checkpoints": [] if set(old.rounds) <= set(new.rounds) else sorted({*old.rounds} - {*new.rounds}),
-    }
-    if lacking["seed"] or lacking["rounds"]:  # then nothing else can be the same
-        lacking |= {"problems": [], "policies": [], "checkpoints": []}
-    told = [f"{what} {list_names(list(map(str, found)), 3)}" for what, found in lacking.items() if found]
-    if told:
-        raise InvalidValue(
-            f"{where} must hold results of this experiment, or of a part of it; it has {', '.join(told)}, which this "
-            "experiment has not"
-        )

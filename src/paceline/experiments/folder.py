@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from paceline.errors import InvalidValue, PacelineError, UnreadableFile
 from paceline.experiments.cells import PARTS, TOTALS, Cell, done_in, missing
-from paceline.experiments.experiment import Experiment, Holdings, Task, check_extends
+from paceline.experiments.experiment import Experiment, Task
+from paceline.experiments.holdings import Holdings, check_extends
 from paceline.experiments.parquet import read_holdings, regrouped, stacked, table_of, trials_per_group, write_holdings
 from paceline.files import all_or_nothing, left_behind, try_lock
 from paceline.kernels.jit import package_digest
@@ -127,7 +128,7 @@ def open_folder(path: str | os.PathLike[str], experiment: Experiment) -> Iterato
 
 def check_folder(path: Path, experiment: Experiment) -> dict[str, Any] | None:
     """The manifest of the run that goes on here, or None if one may begin; refuses what belongs to something else."""
-    if path.exists() and not path.is_dir():
+    if not next(each for each in (path, *path.absolute().parents) if each.exists()).is_dir():
         raise PacelineError(f"{path} must be a folder to write to, but: Not a directory")
     if not (path / MANIFEST).exists():
         # A run that was killed before it had a manifest may have left a lock and the beginning of a manifest.
@@ -137,7 +138,7 @@ def check_folder(path: Path, experiment: Experiment) -> dict[str, Any] | None:
             raise InvalidValue(f"{path} must be empty or hold a run of this experiment, got {strange[0]!r} in it")
         return None
     manifest = read_manifest(path)
-    check_extends(experiment, manifest["experiment"], path)
+    check_extends(experiment.to_dict(), manifest["experiment"], path)
     if is_finished(path, manifest, experiment):
         return manifest
     if manifest["format"] != FORMAT:

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.errors import UnreadableFile
-from paceline.experiments.experiment import Holdings, Layout
+from paceline.experiments.experiment import Layout
+from paceline.experiments.holdings import Holdings
 from paceline.parquet import arrow, write_tables
 from paceline.simulation.totals import Totals
 
