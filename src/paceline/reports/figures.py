@@ -226,7 +226,6 @@ def in_formats(figure: Figure) -> Image:
         "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # about as wide as each other
         "svg.fonttype": "none",
         "svg.hashsalt": "paceline",
-        "pdf.fonttype": 42,  # text that can be searched
     }
     text, pages = io.StringIO(), io.BytesIO()
     with mpl.rc_context(settings), warnings.catch_warnings():
