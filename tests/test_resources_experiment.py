@@ -219,7 +219,7 @@ def test_columns_of_a_problem_with_one_resource_are_as_they_were(tmp_path):
 
 
 def test_study_is_short_at_a_prompt(study):
-    assert repr(study) == f"<Study 'robot' in '{study.path}': 3 problems, 2 policies, 3 trials of 300 rounds>"
+    assert repr(study) == f"<Study 'robot' in '{study.path}': 3 problems, 2 policies, 3 trials of 300 rounds, seed 0>"
     assert [row[0] for row in study.table().rows] == list(study)
     assert all(f">{name}<" in study._repr_html_() for name in study)
 

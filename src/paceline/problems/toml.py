@@ -34,9 +34,9 @@ def to_toml(table: dict[str, Any]) -> str:
 
     >>> print(to_toml({"rounds": 100, "problem": [{"paper": "three-arms"}]}), end="")
     rounds = 100
-    <BLANKLINE>
-    [[problem]]
-    paper = "three-arms"
+    problem = [
+        { paper = "three-arms" },
+    ]
     """
     import tomli_w
 
