@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import fields, is_dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -119,13 +119,17 @@ def comparison(
 
 
 def write_policy(label: str, policy: Policy) -> dict[str, Any]:
-    """A policy as a [[policy]] table has it: its name, and what was set."""
+    """A policy as a [[policy]] table has it: its name, and what was set, as far as a file can tell."""
     kind = type(policy)
     module = sys.modules.get(kind.__module__)
     where = getattr(module, "__file__", "") if hasattr(module, "__source__") else kind.__module__  # see text_modules.py
     name = policy.name if POLICIES.get(policy.name) is kind else f"{where}:{kind.__qualname__}"
-    known: Any = fields(policy) if is_dataclass(policy) else ()
-    given = {each.name: getattr(policy, each.name) for each in known if getattr(policy, each.name) != each.default}
+    given = {
+        key: value
+        for key, each in signature(kind.__init__).parameters.items()
+        for value in [getattr(policy, key, None)]
+        if isinstance(value, str | int | float) and value != each.default
+    }
     return {"name": name} | ({"label": label} if label != name else {}) | given
 
 
