@@ -359,13 +359,27 @@ def test_experiment_that_goes_on_writes_what_is_missing(tmp_path):
     with open_folder(folder, experiment) as opened:
         first, _ = opened.missing()
         opened.write(first, run_task(first))
-    assert [file.name for file in (folder / "history").iterdir()] == ["000000-0000-00000000.parquet"]
+    assert [file.stem[-8:] for file in (folder / "history").iterdir()] == ["00000000"]
     pl.run_experiment(experiment, folder)
-    for file in (tmp_path / "whole" / "history").iterdir():
-        assert (folder / "history" / file.name).read_bytes() == file.read_bytes()
+    assert files_in(folder) == files_in(tmp_path / "whole")
     other = pl.Experiment.from_table({**table, "record": [1], "problem": [{"paper": "three-arms"}]})
-    with pytest.raises(pl.InvalidValue, match="those in it differ in record"):
+    with pytest.raises(pl.InvalidValue, match="it has record all, which this experiment has not"):
         pl.run_experiment(other, folder)
+
+
+def test_extended_experiment_has_the_histories_of_one_that_had_it_all(tmp_path):
+    table = {"rounds": 100, "trials": 2, "record": "all", "policies": ["uniform"], "problem": [{"paper": "three-arms"}]}
+    more = {**table, "trials": 3, "policies": ["suak", "uniform"]}
+    pl.run_experiment(pl.Experiment.from_table(table), tmp_path / "run")
+    study = pl.run_experiment(pl.Experiment.from_table(more), tmp_path / "run")
+    pl.run_experiment(pl.Experiment.from_table(more), tmp_path / "whole")
+    assert files_in(tmp_path / "run") == files_in(tmp_path / "whole")
+    results = next(iter(study.values()))
+    assert results["uniform"].history().arm.shape == results["suak"].history().arm.shape == (3, 100)
+
+
+def files_in(run):
+    return {file.name: file.read_bytes() for file in (run / "history").iterdir()}
 
 
 def test_worker_that_does_not_see_the_folder_says_so(tmp_path):

@@ -151,8 +151,9 @@ def test_short_in_a_terminal(results, plain):
     )
     assert repr(plain) == "<Results: uniform; 2 trials of 300 rounds, 3 arms, seed 0>"
     assert repr(results["oracle"]) == "<Run 'oracle': 3 trials of 600 rounds>"
-    arena = pl.compare([TWO], ["uniform"], rounds=100, trials=1)
-    assert repr(arena) == "<Arena 'given problems': uniform; 1 problems, 1 trials of 100 rounds, seed 0>"
+    study = pl.compare([TWO], ["uniform"], rounds=100, trials=1)
+    assert repr(study).startswith("<Study 'given problems' in ")
+    assert repr(study).endswith(": 1 problem, 1 policy, 1 trial of 100 rounds, seed 0>")
 
 
 def test_a_table_in_a_notebook(results):

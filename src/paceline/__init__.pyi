@@ -15,10 +15,10 @@ from .errors import UnknownFleet as UnknownFleet
 from .errors import UnknownName as UnknownName
 from .errors import UnknownParameter as UnknownParameter
 from .errors import UnreadableFile as UnreadableFile
-from .experiments.arena import Arena as Arena
-from .experiments.arena import compare as compare
 from .experiments.experiment import Experiment as Experiment
 from .experiments.runner import run_experiment as run_experiment
+from .experiments.shipped import compare as compare
+from .experiments.shipped import reproduce as reproduce
 from .experiments.study import Study as Study
 from .fleet.member import Member as Member
 from .fleet.member import join as join

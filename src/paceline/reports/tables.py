@@ -1,5 +1,9 @@
-"""Plain tables for terminals and reports."""
+"""The one writer of tables: as text, Markdown, HTML, LaTeX with booktabs and nothing else, and records as CSV."""
 
+import csv
+import html
+import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,8 +14,7 @@ import numpy.typing as npt
 from paceline.extras import extra
 from paceline.problems.problem import Problem
 from paceline.problems.resources import UNNAMED
-from paceline.reports.markup import joined, table_element, tag
-from paceline.statistics import standard_error
+from paceline.statistics import mean_of, standard_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +23,23 @@ if TYPE_CHECKING:
 
 
 UNGUARDED = "Without the guard: a violation is the most by which spending was above the line in any round of any trial."
+# What LaTeX reads as a command, and what its first fonts lack, by what prints it.
+LATEX = {
+    **{letter: f"\\{letter}" for letter in "{}$&#_%"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "−": "$-$",
+    "–": "--",
+    "…": r"\dots{}",
+    "†": r"$\dagger$",
+    "·": r"$\cdot$",
+}
 
 
 @dataclass(frozen=True)
@@ -53,7 +73,21 @@ class Table:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return joined([table_element(self), *(tag("p", note) for note in self.notes)])
+        return self.to_html() + "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+
+    def to_html(self, caption: str = "") -> str:
+        """The same for a page, without its notes: all text escaped, and a broken promise standing out.
+
+        >>> Table(("policy",), (("a<b",),)).to_html()[7:]
+        '<thead><tr><th scope="col">policy</th></tr></thead><tbody><tr><th scope="row">a&lt;b</th></tr></tbody></table>'
+        """
+        head = "".join(f'<th scope="col">{html.escape(heading)}</th>' for heading in self.headings)
+        rows = (
+            f'<tr><th scope="row">{html.escape(first)}</th>' + "".join(map(html_cell, rest)) + "</tr>"
+            for first, *rest in self.rows
+        )
+        label = f' aria-label="{html.escape(caption)}"' if caption else ""
+        return f"<table{label}><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
     def to_markdown(self) -> str:
         """The same for Markdown.
@@ -64,8 +98,66 @@ class Table:
         | suak | 12 |
         """
         rule = "|---|" + "---:|" * (len(self.headings) - 1)
-        lines = ["| " + " | ".join(cells) + " |" for cells in (self.headings, *self.rows)]
+        whole = (self.headings, *self.rows)
+        lines = ["| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |" for cells in whole]
         return "\n".join([lines[0], rule, *lines[1:], *(f"\n{note}" for note in self.notes)])
+
+    def to_latex(self) -> str:
+        r"""The same as a booktabs tabular.
+
+        >>> print(Table(("policy", "regret"), (("a_b", "5 ± 1"),)).to_latex(), end="")
+        % needs \usepackage{booktabs}
+        \begin{tabular}{lr}
+        \toprule
+        policy & regret \\
+        \midrule
+        a\_b & 5 $\pm$ 1 \\
+        \bottomrule
+        \end{tabular}
+        """
+        heading, *rows = (" & ".join(map(escape_latex, cells)) + r" \\" for cells in (self.headings, *self.rows))
+        lines = [
+            r"% needs \usepackage{booktabs}",
+            rf"\begin{{tabular}}{{l{'r' * (len(self.headings) - 1)}}}",
+            r"\toprule",
+            heading,
+            r"\midrule",
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}",
+            *(rf"\par {{\footnotesize {escape_latex(note)}}}" for note in self.notes),
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def html_cell(text: str) -> str:
+    """A cell; a broken promise stands out."""
+    kind = ' class="overspent"' if text.endswith("OVERSPENT") else ""
+    return f"<td{kind}>{html.escape(text)}</td>"
+
+
+def escape_latex(cell: str) -> str:
+    r"""A cell as LaTeX prints it; a bracket at its start is no option of the line break before it.
+
+    >>> escape_latex("50 % of $c_1$"), escape_latex("[x]")
+    ('50 \\% of \\$c\\_1\\$', '{[}x]')
+    """
+    text = "".join(LATEX.get(letter, letter if letter.isprintable() else " ") for letter in cell)
+    return re.sub(r"^(\s*)([\[*])", r"\1{\2}", text)
+
+
+def csv_text(records: Sequence[Mapping[str, object]]) -> str:
+    """Records with the same keys as CSV: a heading, all digits of a number, nothing for None.
+
+    >>> print(csv_text([{"policy": "a, b", "regret": 0.1, "ratio": None}]), end="")
+    policy,regret,ratio
+    "a, b",0.1,
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
 
 
 def pandas() -> Any:
@@ -90,6 +182,19 @@ def mean_and_error(values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> s
     digits = 0 if abs(values.mean()) >= 100 else 1
     error = standard_error(values.astype(np.float64))
     return f"{values.mean():,.{digits}f}" + ("" if error is None else f" ± {error:,.{digits}f}")
+
+
+def mean_and_interval(values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> str:
+    """Mean over trials and its 95 % interval by Student's t; a single trial has none.
+
+    >>> mean_and_interval(np.array([1000.0, 1200.0, 1100.0])), mean_and_interval(np.array([3.25]))
+    ('1,100 [852, 1,348]', '3.2')
+    """
+    found = mean_of(values.astype(np.float64))
+    if found is None:
+        return mean_and_error(values)
+    digits = 0 if abs(found.value) >= 100 else 1
+    return f"{found.value:,.{digits}f} [{found.low:,.{digits}f}, {found.high:,.{digits}f}]"
 
 
 def of_resources(thing: str, resources: Sequence[str], link: str = ", ") -> tuple[str, ...]:

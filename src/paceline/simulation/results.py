@@ -266,7 +266,7 @@ class Results(Mapping[str, Run]):
         path: str | os.PathLike[str] | None = None,
         quantities: tuple[str, ...] = ("steady_regret", "skips", "slack"),
     ) -> "Figure":
-        """A panel per quantity against the round, a line per policy with a band of one standard deviation.
+        """A panel per quantity against the round, a line per policy with a band for the 95 % interval.
 
         Quantities: regret, pseudo_regret, steady_regret, skips, idle, spent, slack (c minus the average cost; with a
         start stock or a cap the headroom per round), headroom. The last three have a panel per resource.
