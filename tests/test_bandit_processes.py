@@ -45,6 +45,46 @@ def test_a_forked_copy_spends_nothing_and_its_parent_goes_on(tmp_path, journal):
     assert (rounds, spent, headroom) == ("2", "0.25", "10.75")
 
 
+INTERRUPTED = """
+import os, signal, threading
+from paceline import Bandit, PacelineError
+from paceline.live.forks import watch
+
+
+class Rude:
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def rest(self):
+        self.lock.acquire()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def go_on(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        self.lock.release()
+
+
+bandit, things = Bandit(["a"], budget=1.0, policy="uniform"), [Rude() for _ in range(3)]
+for thing in things:
+    watch().add_restable(thing)
+child = os.fork()
+if child == 0:
+    try:
+        bandit.ask()
+    except PacelineError as error:
+        print("refused", *(thing.lock.locked() for thing in things), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+bandit.ask()
+print(bandit.rounds, *(thing.lock.locked() for thing in things))
+os._exit(0)
+"""
+
+
+def test_an_interrupt_while_a_copy_is_made_leaves_nothing_locked_and_nobody_free():
+    assert elsewhere.run(INTERRUPTED) == ["refused False False False", "1 False False False"]
+
+
 ORPHAN = """
 import os, sys, time
 from paceline import Bandit

@@ -1,7 +1,9 @@
 """`pl.connect`: the calls of Bandit over HTTP, also when the service is slow, broken or gone."""
 
+import asyncio
 import json
 import logging
+import multiprocessing
 import os
 import socket
 import threading
@@ -158,7 +160,7 @@ def test_many_threads_share_a_connection_each(bandit):
     assert bandit.flush(20)
     assert len(set(ids)) == 200
     assert bandit.refused == 0
-    assert len(bandit._idle) <= 16
+    assert len(bandit._transport.idle) <= 16
 
 
 @pytest.mark.slow
@@ -236,6 +238,73 @@ def test_an_answer_that_comes_too_late_is_cancelled():
         ]
 
 
+def test_with_a_key_a_late_answer_stays_for_whoever_asks_again():
+    seconds = iter([0.3, 0.0])
+
+    def answer(path, body):
+        return next(seconds), 200, {"decisions": [DECISION]}
+
+    with fake(answer) as (address, seen), pl.connect(address, "ads", deadline=0.05) as bandit:
+        assert bandit.ask(key="request-1").reason == "service unreachable"
+        time.sleep(0.5)  # the answer has come by now, and must not be cancelled: the same key brings it again
+        bandit.deadline = 5.0
+        assert bandit.ask(key="request-1").id == "web-1"
+        assert bandit.flush(5)
+        assert [path.rpartition("/")[2] for path, _, _ in seen] == ["ask", "ask"]
+
+
+def test_a_decision_that_a_cancelled_coroutine_asked_for_is_cancelled():
+    def answer(path, body):
+        return (0.2, 200, {"decisions": [DECISION]}) if path.endswith("/ask") else (0.0, 200, TAKEN)
+
+    async def give_up():
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(bandit.aask(), 0.05)
+        await asyncio.sleep(0.5)
+
+    with fake(answer) as (address, seen), pl.connect(address, "ads", deadline=5.0) as bandit:
+        asyncio.run(give_up())
+        assert bandit.flush(5)
+        assert [path.rpartition("/")[2] for path, _, _ in seen] == ["ask", "cancel"]
+
+
+@pytest.mark.parametrize("value", [None, [], {}, {"decisions": []}, {"decisions": [7]}, {"decisions": {}}, "<html>"])
+def test_an_answer_that_is_none_is_sitting_out(value):
+    with (
+        fake(lambda path, body: (0.0, 200, value)) as (address, _),
+        pl.connect(address, "ads", deadline=5.0) as bandit,
+    ):
+        assert bandit.ask()[1:3] == (None, "service unreachable")
+
+
+@pytest.mark.parametrize("value", [None, [], {}, {"items": 7}, {"items": [{}]}, "<html>"])
+def test_news_waits_while_somebody_else_answers(value):
+    answers = iter([value])
+
+    def answer(path, body):
+        return 0.0, 200, next(answers, TAKEN)
+
+    with fake(answer) as (address, seen), pl.connect(address, "ads") as bandit:
+        bandit.tell("web-1", reward=1.0)
+        assert bandit.flush(10)
+        assert (len(seen), bandit.refused) == (2, 0)
+
+
+def tell_and_end(address):
+    pl.connect(address, "ads").tell("web-1", reward=1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["fork", "spawn"])
+def test_a_process_of_an_executor_sends_its_news_before_it_ends(how):
+    with fake(lambda path, body: (0.1, 200, TAKEN)) as (address, seen):
+        process = multiprocessing.get_context(how).Process(target=tell_and_end, args=(address,))
+        process.start()
+        process.join(60)
+        assert process.exitcode == 0
+        assert [path.rpartition("/")[2] for path, _, _ in seen] == ["tell"]
+
+
 @pytest.mark.parametrize("status", [429, 500, 502, 503])
 def test_a_service_that_cannot_is_sitting_out(status):
     with (
@@ -278,9 +347,8 @@ def test_one_bad_item_does_not_stop_the_others(caplog):
         return 0.0, 200, {"items": [{"id": item["id"], "result": "taken"} for item in body["items"]]}
 
     with fake(answer) as (address, seen), pl.connect(address, "ads") as bandit:
-        bandit._look()
-        with bandit._news:  # all in one batch
-            bandit._waiting.extend(("/tell", {"id": id}) for id in ("good-1", "bad-1", "good-2"))
+        with bandit._outbox.changed:  # all in one batch
+            bandit._outbox.waiting.extend(("/tell", {"id": id}) for id in ("good-1", "bad-1", "good-2"))
         bandit.tell("good-3", reward=1.0)
         assert bandit.flush(10)
         assert bandit.refused == 1
@@ -344,6 +412,6 @@ def test_a_connection_that_was_closed_meanwhile_is_made_again(how):
         pl.connect(address, "ads", deadline=5.0) as bandit,
     ):
         bandit.ask()
-        bandit._idle[0].sock.shutdown(how)
+        bandit._transport.idle[0].sock.shutdown(how)
         assert bandit.ask().arm == "video"
         assert 2 <= len(seen) <= 3

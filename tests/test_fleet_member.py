@@ -1,6 +1,8 @@
 """Members of a fleet: the calls of a Bandit, one budget, shared learning; forks, threads, outages and restarts."""
 
+import gc
 import json
+import multiprocessing
 import os
 import random
 import signal
@@ -18,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 import paceline as pl
 from paceline.errors import FleetExists, StoreFailed, UnknownFleet
 from paceline.fleet import member as module
+from paceline.fleet import process as here
 from paceline.fleet.sqlite import SQLiteStore
 from paceline.live.verify import Examination
 
@@ -29,6 +32,20 @@ UNIT = 2**32
 def store(tmp_path):
     with SQLiteStore(tmp_path / "fleet.db") as store:
         yield store
+
+
+@pytest.fixture(autouse=True)
+def _leave_nobody():
+    yield
+    forget_members()
+
+
+def forget_members():
+    """What a test has not closed is not to be handed back to a store that is gone by then."""
+    for member in list(here.members()):
+        member._is_left_open = False
+    here.members().clear()
+    here.left_open().clear()
 
 
 def joined(store, name="ads", **options):
@@ -236,6 +253,70 @@ def test_news_of_a_closed_worker_frees_what_was_reserved(store):
     other.sync()
     assert pulls(other)[first.arm] >= 1
     check_books(store, [other])
+
+
+@pytest.mark.parametrize(
+    "id",
+    ["\0a-1", "\ud800a-1", "a" * 101 + "-1", "a-" + "9" * 19, "a-1." + "9" * 10, "a b-1", "-1", "a-", "a", 7, None],
+)
+def test_ids_that_no_worker_can_have_are_refused_at_once(id, store):
+    member = joined(store, **SETTINGS)
+    for call in (lambda: member.tell(id, reward=0.5, cost=0.5), lambda: member.cancel(id), lambda: member.expire(id)):
+        with pytest.raises(pl.UnknownName):
+            call()
+    member.sync()
+
+
+@pytest.mark.parametrize(
+    "news",
+    [
+        {"reward": float("nan"), "cost": 0.1},
+        {"reward": 0.5, "cost": float("inf")},
+        {"reward": 10**400},
+        {"reward": "much"},
+        {"reward": -0.5},
+        {"cost": -0.5},
+        {"cost": {"money": 0.5}},
+        {"cost": [0.5]},
+        {},
+    ],
+)
+def test_news_of_others_that_cannot_be_is_refused_at_once(news, store):
+    one, other = joined(store, **SETTINGS), joined(store)
+    decision = pull(one)
+    with pytest.raises(pl.InvalidValue):
+        other.tell(decision.id, **news)
+    other.tell(decision.id, reward=0.5, cost=0.25)
+    other.sync()
+    one.sync()
+    assert one.spent == 0.25
+
+
+def test_news_of_others_in_several_resources(store):
+    options = {"arms": ["a", "b"], "budget": {"money": 1.0, "calls": 1.0}}
+    one, other = joined(store, **options), joined(store)
+    decision = pull(one)
+    with pytest.raises(pl.UnknownName):
+        other.tell(decision.id, cost={"gold": 1.0})
+    other.tell(decision.id, reward=True, cost={"calls": 1})
+    other.tell(decision.id, cost={"money": 0.25})
+    other.sync()
+    one.sync()
+    assert one.spent == {"money": 0.25, "calls": 1.0}
+
+
+def test_news_that_nobody_can_take_in_holds_nobody_up(store, caplog):
+    one, other = joined(store, **SETTINGS), joined(store)
+    decision, life = pull(one), one._standing.life
+    other._unsent.append((life, {"id": f"{life}-1.0", "reward": float("nan")}))  # which the store cannot keep
+    for odd in ({"id": None}, {"id": f"{life}-1.0", "reward": {}, "cost": [[]]}, {"id": f"{life}-x"}, {}):
+        store.send("ads", life, odd)
+    other.tell(decision.id, reward=0.5, cost=0.25)
+    other.sync()
+    one.sync()
+    assert (one.spent, len(one.pending), len(other._unsent)) == (0.25, 0, 0)
+    assert "cannot be sent on" in caplog.text
+    assert one._cursor == 5  # all of it was heard
 
 
 # Money.
@@ -616,13 +697,63 @@ def test_a_copy_that_is_never_used_hands_nothing_back(store):
     parent = joined(store, **{**SETTINGS, "start": 10.0})
 
     def work():
-        module.close_all()
+        here.close_all()
         return True
 
     assert in_child(work) is True
     assert store.account("ads").past.lives == 0
     assert len(store.workers("ads")) == 1
     assert parent.headroom == 2.0
+
+
+def test_a_copy_that_was_closed_begins_no_life(store):
+    parent = joined(store, **SETTINGS)
+
+    def work():
+        parent.close()
+        with pytest.raises(pl.JournalFailed, match="has left its fleet"):
+            parent.ask()
+        return len(store.workers("ads"))
+
+    assert in_child(work) == 1
+    assert pull(parent).arm is not None
+
+
+def join_and_leave(address):
+    """As a program with a function `main` does: nobody closes, and nobody has the member any more."""
+    play(pl.join(address, "ads"), 40)
+
+
+def test_a_member_that_nobody_has_any_more_hands_back(store):
+    watcher = joined(store, **SETTINGS)
+    address = f"sqlite:///{store.path}"
+    for options in ({}, {"sync_every": None}):
+        play(pl.join(address, "ads", **options), 40)
+        gc.collect()
+        assert in_child(lambda: here.close_left_open() or len(store.workers("ads"))) == 2  # not for a copy to do
+        here.close_left_open()
+        assert [worker.name for worker in store.workers("ads")] == [watcher._name]
+    watcher.sync()
+    assert store.account("ads").rounds == 80
+    check_books(store, [watcher])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["fork", "spawn"])
+def test_processes_of_an_executor_hand_back_when_they_end(how, store):
+    parent = joined(store, **SETTINGS)
+    context = multiprocessing.get_context(how)
+    processes = [context.Process(target=join_and_leave, args=(f"sqlite:///{store.path}",)) for _ in range(2)]
+    if how == "fork":
+        processes += [context.Process(target=play, args=(parent, 40)) for _ in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0] * len(processes)
+    assert len(store.workers("ads")) == 1
+    assert store.account("ads").rounds == 40 * len(processes)
+    check_books(store, [parent])
 
 
 @pytest.mark.slow
@@ -688,7 +819,7 @@ def test_a_journal_makes_a_restarted_worker_the_same_life(store, tmp_path):
     play(first, 20)
     life, spent, line, standing = first._standing.life, first.spent, first.credited, first._standing
     first._journal.close()  # as a crash would
-    module.members().discard(first)
+    here.members().discard(first)
     second = joined(store, journal=path, rotate_every=30, closed="gzip")
     assert (second._standing.life, second._standing.granted) == (life, standing.granted)
     assert second.version == 3
@@ -742,7 +873,7 @@ def test_a_crash_between_file_and_journal_loses_and_doubles_nothing(when, what, 
     with pytest.raises(Crash):
         first.sync() if what == "grant" else first.close()
     first._journal.close()
-    module.members().discard(first)
+    here.members().discard(first)
     monkeypatch.undo()
     second = joined(store, journal=path)
     second.sync()
@@ -847,7 +978,8 @@ class Fleet(RuleBasedStateMachine):
     @rule(which=st.integers(0, 3))
     def kill(self, which):
         member, _ = self.members.pop(which % len(self.members))
-        module.members().discard(member)
+        here.members().discard(member)
+        member._is_left_open = False
         self.dead.append(member)
 
     @rule(units=st.integers(1, 2**34))
@@ -877,6 +1009,7 @@ class Fleet(RuleBasedStateMachine):
             for member, _ in self.members:
                 member.close()
             self.store.close()
+            forget_members()
 
 
 TestFleet = pytest.mark.slow(Fleet.TestCase)

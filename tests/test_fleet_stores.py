@@ -234,6 +234,28 @@ def test_a_file_is_kept_and_the_tables_are_made_once(tmp_path):
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
+def test_a_file_that_is_gone_is_noticed_and_not_made_anew(tmp_path):
+    """Else grants would be written to a file that nobody can read any more, and granted again from another."""
+    store = SQLiteStore(tmp_path / "fleet.db")
+    store.make("ads", SETTINGS, by="me")
+    away = tmp_path / "away"
+    away.mkdir()
+    for file in list(tmp_path.glob("fleet.db*")):
+        file.rename(away / file.name)
+    for _ in range(2):
+        with pytest.raises(StoreFailed, match="is not there any more"):
+            store.fleets()
+    assert list(tmp_path.glob("fleet.db*")) == []
+    for file in away.iterdir():
+        file.rename(tmp_path / file.name)
+    assert store.fleets() == ["ads"]
+    store.close()
+    (tmp_path / "fleet.db").rename(tmp_path / "old.db")
+    SQLiteStore(tmp_path / "fleet.db").close()  # another file in its place
+    assert store.fleets() == []
+    store.close()
+
+
 def test_migrations_are_in_the_package_and_in_order():
     numbers = [number for number, _ in sql.migrations()]
     assert numbers == list(range(1, len(numbers) + 1))

@@ -113,6 +113,14 @@ def test_a_step_tells_first_and_then_asks(client):
     assert client.post(f"{B}/step", json={}).json() == {"items": [], "decisions": []}
 
 
+@pytest.mark.parametrize("asks", [{"arms": ["nobody"]}, {"max_cost": {"nobody": 0.1}}, {"max_cost": 1e9}])
+def test_a_step_whose_asks_are_refused_tells_nothing(client, asks):
+    one = pull(client)
+    tells = [{"id": one["id"], "reward": 1, "cost": 0.1}]
+    assert client.post(f"{B}/step", json={"tells": tells, "asks": asks}).status_code in (404, 422)
+    assert tell(client, *tells) == ["taken"]
+
+
 # Requests that come twice.
 
 
@@ -276,6 +284,7 @@ def test_health_readiness_and_metrics(client):
 
 def test_without_the_store_decisions_go_on_and_the_rest_waits(client, monkeypatch):
     one = pull(client)
+    client.get(B)
 
     def gone(*_arguments):
         raise StoreFailed("the store cannot be reached")
@@ -301,6 +310,16 @@ def test_without_the_store_decisions_go_on_and_the_rest_waits(client, monkeypatc
     client.host.joined["ads"].looked = -10.0
     assert client.get(B).json()["store"] == {"reachable": False}
     assert client.get("/v1/bandits/other").status_code == 503
+
+
+def test_before_the_first_picture_a_store_that_is_gone_is_said_so(client, monkeypatch):
+    def gone(*_arguments):
+        raise StoreFailed("the store cannot be reached")
+
+    monkeypatch.setattr(type(client.host.store), "_do", gone)
+    for path in ("", "/workers", "/history", "/stream"):
+        answer = client.get(B + path)
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1"), path
 
 
 def test_too_many_decisions_that_wait_are_refused(client, monkeypatch):

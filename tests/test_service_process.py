@@ -89,7 +89,7 @@ def test_sigterm_ends_streams_hands_back_and_exits_with_0(tmp_path):
         began = time.monotonic()
         code, out, err = process.stop(signal.SIGTERM)
         thread.join(10)
-        assert (code, out) == (0, "paceline has stopped, and handed back what it held\n"), err
+        assert (code, out) == (0, "paceline has stopped\n"), err
         assert time.monotonic() - began < 9  # it did not wait for the stream to be given up
         assert b"event: end" in ended[0]
         assert "Traceback" not in err

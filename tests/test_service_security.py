@@ -209,6 +209,13 @@ def test_without_tokens_only_names_of_this_machine_lead_here(client, headers):
     assert books(client) == before
 
 
+def test_with_a_token_the_service_may_have_any_name(guarded):
+    """As behind nginx, which passes on the name that the world knows."""
+    name = {"Host": "bandits.example.org"}
+    assert guarded.get("/v1/bandits", headers={**bearer(guarded, "reader"), **name}).status_code == 200
+    problem(guarded.get("/v1/bandits", headers=name), 401)
+
+
 @pytest.mark.parametrize("host", ["localhost", "localhost:8080", "127.0.0.1", "127.0.0.1:1", "[::1]:8080", "[::1]"])
 def test_names_of_this_machine_do(client, host):
     assert client.get("/v1/bandits", headers={"Host": host}).status_code == 200
@@ -294,6 +301,22 @@ def test_values_that_break_a_rule_are_refused(client, path, body, says):
     content = json.dumps(body).encode()
     answer = client.post(B + path, content=content, headers={"Content-Type": "application/json"})
     assert says in problem(answer, 400, 422)["detail"]
+    assert books(client) == before
+
+
+@pytest.mark.parametrize(
+    "id", ["\0a-1", "\ud800a-1", "a" * 150 + "-1", "a-" + "9" * 30, "a-1." + "9" * 30, "../../x-1", "<script>-1", "-1"]
+)
+def test_ids_that_no_worker_can_have_are_unknown_and_leave_the_service_whole(client, id):
+    before, body = books(client), json.dumps({"items": [{"id": id, "reward": 1, "cost": 0.1}]})
+    for path in ("tell", "cancel", "expire"):
+        items = json.loads(body)["items"] if path == "tell" else [{"id": id}]
+        answer = client.post(
+            f"{B}/{path}", content=json.dumps({"items": items}), headers={"Content-Type": "application/json"}
+        )
+        assert [item["result"] for item in answer.json()["items"]] == ["unknown"]
+        assert b"<script>" not in answer.content or answer.headers["content-type"] == "application/json"
+    client.host.joined["ads"].member.sync()  # nothing waits for the store that it cannot take
     assert books(client) == before
 
 

@@ -55,9 +55,9 @@ from .problems.distributions import Shifted as Shifted
 from .problems.optimum import Optimum as Optimum
 from .problems.problem import Problem as Problem
 from .service.client import RemoteBandit as RemoteBandit
-from .service.client import ServiceRefused as ServiceRefused
-from .service.client import ServiceUnreachable as ServiceUnreachable
 from .service.client import connect as connect
+from .service.transport import ServiceRefused as ServiceRefused
+from .service.transport import ServiceUnreachable as ServiceUnreachable
 from .simulation.results import Results as Results
 from .simulation.results import Run as Run
 from .simulation.simulate import simulate as simulate

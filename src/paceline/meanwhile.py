@@ -37,7 +37,7 @@ WORTH_COMPILING = 0.1  # seconds of calls in plain Python after which many more 
 
 HELPER = "from paceline.meanwhile import compile_given; compile_given()"
 
-_one_helper = Lock()
+_one_helper: dict[int, Lock] = {}  # by process: that of its parent may be held for ever by a thread that is not there
 _ready: dict[tuple[type[Policy], int], Calls] = {}  # machine code that is loaded, for all bandits of a kind
 _followers: dict[tuple[type[Policy], int], Callable[..., None]] = {}
 _helpers: dict[tuple[int, type[Policy], int, bool], Thread] = {}  # by process, for a copy of it has none, and kind
@@ -201,7 +201,7 @@ def helper_for(policy: Policy, resources: int, are_parts: bool) -> Thread:
     It is a thread that does not keep the program from ending.
     """
     kind = os.getpid(), type(policy), resources, are_parts
-    with _one_helper:
+    with _one_helper.setdefault(os.getpid(), Lock()):
         if kind not in _helpers:
             job = base64.b64encode(pickle.dumps((policy, resources, are_parts)))
             _helpers[kind] = Thread(target=compile_elsewhere, args=(job,), daemon=True)

@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
         journal_dir=options.journal_dir,
         ready=lambda address: print(f"paceline serves {shown}; the page is at {address}", flush=True),
     )
-    print("paceline has stopped, and handed back what it held", flush=True)
+    print("paceline has stopped", flush=True)
 
 
 def token_of(options: argparse.Namespace) -> str | None:

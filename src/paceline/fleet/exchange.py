@@ -4,9 +4,12 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from paceline.errors import PacelineError
+import numpy as np
+
+from paceline import checks
+from paceline.errors import InvalidValue, JournalFailed, in_one_line
 from paceline.fleet import protocol
-from paceline.fleet.lives import Intent, owner_of, slot_in
+from paceline.fleet.lives import Intent, parts_of
 from paceline.fleet.protocol import Answer, Figures, Units
 from paceline.fleet.settings import apply_change
 from paceline.fleet.sums import learned, sums_from
@@ -195,27 +198,54 @@ def set_pace(member: "Member", answer: Answer) -> None:
         member._pace = tuple(rates)
 
 
+# News of decisions of others.
+
+
+def news_of(ledger: Ledger, id: str, reward: Any, cost: Any, overrun: bool) -> dict[str, Any]:
+    """What was told of a decision of another worker, checked as far as it can be here: its owner alone knows the rest.
+
+    All that cannot be is refused now, to the one who tells it, for nobody hears of it later.
+    """
+    config, decision = ledger.config, f"decision {id}"
+    news: dict[str, Any] = {"id": id}
+    if reward is not None:
+        given = float(reward) if isinstance(reward, bool | np.bool_) else reward
+        news["reward"] = checks.real(f"reward of {decision}", given, 0, ledger.max_reward)
+    pairs = zip(config.resources, config.in_order("cost", cost), strict=True)
+    costs = {one.name: one.check_cost(decision, given, None) for one, given in pairs if given is not None}
+    if costs:
+        news["cost"] = next(iter(costs.values())) if config.is_unnamed else costs
+    if len(news) == 1:
+        raise InvalidValue(f"tell must be given a reward, a cost or both, got neither for {decision}")
+    return {**news, "overrun": True} if overrun else news
+
+
 def hear_news(member: "Member", news: Mapping[str, Any]) -> None:
-    """News of a decision that was told elsewhere: one of ours, or one of a worker that is no more."""
-    id = news["id"]
+    """News of a decision that was told elsewhere: one of ours, or one of a worker that is no more.
+
+    It comes with every exchange until it was heard: whatever may be wrong with it, the next one must have its turn.
+    """
+    id: Any = news.get("id")
     try:
-        if owner_of(id) == member._standing.life:
+        named = parts_of(id)
+        if named is not None and named[0] == member._standing.life:
             if "cancel" in news:
                 Bandit.cancel(member, id)
             elif "expire" in news:
                 Bandit.expire(member, id)
             else:
                 Bandit.tell(member, id, news.get("reward"), news.get("cost"), overrun=news.get("overrun", False))
-        else:
-            learn_of_the_dead(member, news)
-    except PacelineError as error:
-        LOG.warning("news of decision %s cannot be taken in: %s", id, error)
+        elif named is not None:
+            learn_of_the_dead(member, named[2], news)
+    except JournalFailed:
+        raise  # it was not heard, and comes again
+    except Exception as error:
+        LOG.warning("news of decision %s cannot be taken in: %s", id, in_one_line(error))
 
 
-def learn_of_the_dead(member: "Member", news: Mapping[str, Any]) -> None:
+def learn_of_the_dead(member: "Member", slot: int | None, news: Mapping[str, Any]) -> None:
     """An outcome of a worker that is no more still teaches, if all of it is told; its money stays as it was."""
-    slot, config = slot_in(news["id"]), member._ledger.config
-    costs = config.in_order("cost", news.get("cost"))
+    costs = member._ledger.config.in_order("cost", news.get("cost"))
     if slot is None or news.get("reward") is None or None in costs:
         return
     names = member._ledger.arm_set.names

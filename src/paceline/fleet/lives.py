@@ -18,8 +18,10 @@ from paceline.errors import InvalidValue, UnreadableFile
 from paceline.files import all_or_nothing
 from paceline.fleet.protocol import Standing, Units
 from paceline.fleet.store import check_name
+from paceline.live.config import NAME
 
 LONGEST_NAME = 80  # characters; the rest of a hundred is for the life
+ID = re.compile(rf"({NAME.pattern})-([0-9]{{1,18}})(?:\.([0-9]{{1,9}}))?")  # life, number, slot
 
 
 def worker_name(given: str | None) -> str:
@@ -38,31 +40,23 @@ def new_life(name: str) -> str:
     return f"{name}.{secrets.token_hex(6)}"
 
 
+def parts_of(id: object) -> tuple[str, int, int | None] | None:
+    """The life, the number of the decision and the slot of the arm that an id names; None if it cannot be an id.
+
+    >>> parts_of("web-1.5f0c7b1e2d3a-17.3"), parts_of("web-1.5f0c7b1e2d3a-17"), parts_of("web")
+    (('web-1.5f0c7b1e2d3a', 17, 3), ('web-1.5f0c7b1e2d3a', 17, None), None)
+    """
+    found = ID.fullmatch(id) if isinstance(id, str) else None
+    if found is None:
+        return None
+    life, number, slot = found.groups()
+    return life, int(number), None if slot is None else int(slot)
+
+
 def owner_of(id: object) -> str | None:
     """The life that an id names, if it names one."""
-    if not isinstance(id, str):
-        return None
-    owner, _, digits = id.rpartition("-")
-    return owner if owner and re.fullmatch(r"\d+(\.\d+)?", digits) else None
-
-
-def number_in(id: object) -> int | None:
-    """The number of the decision that an id names, if it names one.
-
-    >>> number_in("web-1.5f0c7b1e2d3a-17.3")
-    17
-    """
-    return None if owner_of(id) is None else int(str(id).rpartition("-")[2].partition(".")[0])
-
-
-def slot_in(id: str) -> int | None:
-    """The slot of the arm that an id names, if it names one.
-
-    >>> slot_in("web-1.5f0c7b1e2d3a-17.3"), slot_in("web-1.5f0c7b1e2d3a-17")
-    (3, None)
-    """
-    slot = id.rpartition("-")[2].partition(".")[2]
-    return int(slot) if slot.isdigit() else None
+    found = parts_of(id)
+    return None if found is None else found[0]
 
 
 class Intent(NamedTuple):

@@ -1,20 +1,18 @@
 """`join`: a `Bandit` whose money and learning are part of a fleet."""
 
-import atexit
 import logging
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from functools import cache
-from threading import Event, Lock, RLock, Thread
+from threading import Event, Lock, RLock, Thread, current_thread
 from types import EllipsisType
 from typing import Any
-from weakref import WeakSet, ref
+from weakref import ref
 
 from paceline import checks
-from paceline.errors import InvalidValue, StoreFailed, UnknownName, in_one_line
-from paceline.fleet import exchange, protocol
+from paceline.errors import InvalidValue, StoreFailed, UnknownName
+from paceline.fleet import exchange, process, protocol
 from paceline.fleet.lives import Intent, LifeFile, new_life, owner_of, standing_in, worker_name
 from paceline.fleet.protocol import Answer, Hello, Standing, Units, give_back
 from paceline.fleet.settings import apply_change, config_of, credit_units, for_worker
@@ -26,7 +24,6 @@ from paceline.live.bandit import SNAPSHOT_EVERY, Amount, Bandit, MaxCost
 from paceline.live.changes import learn_from_others
 from paceline.live.keeper import KEEP
 from paceline.live.options import check_options
-from paceline.live.settings import plain_numbers
 from paceline.live.sums import sums_in
 from paceline.policies import PolicyLike
 
@@ -53,6 +50,8 @@ class Member(Bandit):
     reached. In a forked copy of the process (gunicorn with preload) the member begins a life of its own with the first
     call: it has its own line, and what its parent knew.
     """
+
+    _is_left_open = False  # whether it has begun, and has no journal to go on with
 
     def __init__(
         self,
@@ -89,6 +88,14 @@ class Member(Bandit):
         for change in recorded[known:]:
             exchange.take_change(self, change)
         self._call_off_staleness()
+
+    def __del__(self) -> None:
+        """Nobody has it any more, and nobody has closed it: it stays, until there is time to hand back what it holds.
+
+        That takes an exchange, for which this is not the moment: it may be in the middle of anything.
+        """
+        if self._is_left_open and not self._is_closed and self._stopped is not FORKED:
+            process.keep_for_later(self)
 
     def _reset(self) -> None:
         """What a life begins with."""
@@ -217,20 +224,27 @@ class Member(Bandit):
         self._pulls.append((time.monotonic(), pulls_of(protocol.add_sums(answer.others, self._said))))
 
     def _send_news(self) -> None:
-        """Send what was told here of decisions of others."""
+        """Send what was told here of decisions of others; what the store refuses must not hold up the rest."""
         while self._unsent:
             owner, news = self._unsent[0]
-            self._store.send(self.fleet, owner, news)
+            try:
+                self._store.send(self.fleet, owner, news)
+            except InvalidValue as error:
+                LOG.warning("news of decision %s cannot be sent on: %s", news["id"], error)
             self._unsent.popleft()
 
     # The thread.
 
     def _begin_thread(self) -> None:
         """Exchange by oneself from now on."""
-        members().add(self)
+        process.add(self)
+        self._is_left_open = self._life_file is None
         if self._sync_every is not None:
             self._thread = Thread(
-                target=keep_exchanging, args=(ref(self), self._wake, self._sync_every), daemon=True, name="paceline"
+                target=process.keep_exchanging,
+                args=(ref(self), self._wake, self._sync_every),
+                daemon=True,
+                name="paceline",
             )
             self._thread.start()
 
@@ -313,37 +327,37 @@ class Member(Bandit):
         try:
             return super()._number_of(id)
         except UnknownName:
-            reward, cost, overrun = news
-            told = {"reward": plain_numbers(reward), "cost": plain_numbers(cost)}
-            if not self._pass_on(id, {**told, "overrun": True} if overrun else told):
+            if not self._is_of_another(id):
                 raise
-            return None
+        self._pass_on(id, exchange.news_of(self._ledger, id, *news))
+        return None
 
     def cancel(self, id: int | str) -> None:
         """As of `Bandit`; of a decision of another worker it is sent on."""
-        try:
-            Bandit.cancel(self, id)
-        except UnknownName:
-            if not self._pass_on(id, {"cancel": True}):
-                raise
+        self._end(Bandit.cancel, id, "cancel")
 
     def expire(self, id: int | str) -> None:
         """As of `Bandit`; of a decision of another worker it is sent on."""
-        try:
-            Bandit.expire(self, id)
-        except UnknownName:
-            if not self._pass_on(id, {"expire": True}):
-                raise
+        self._end(Bandit.expire, id, "expire")
 
-    def _pass_on(self, id: int | str, news: dict[str, Any]) -> bool:
-        """Keep news for another worker until the store takes it; false if it is not for another."""
-        owner = owner_of(id)
-        if owner is None or owner == self._standing.life:
-            return False
+    def _end(self, end: Callable[[Bandit, int | str], None], id: int | str, word: str) -> None:
+        """The end of a decision without an outcome."""
+        try:
+            end(self, id)
+        except UnknownName:
+            if not self._is_of_another(id):
+                raise
+            self._pass_on(id, {"id": id, word: True})
+
+    def _is_of_another(self, id: int | str) -> bool:
+        """Whether an id names a worker, and not this one."""
+        return owner_of(id) not in (None, self._standing.life)
+
+    def _pass_on(self, id: int | str, news: dict[str, Any]) -> None:
+        """Keep news for another worker until the store takes it."""
         if len(self._unsent) >= MOST_UNSENT:
             raise StoreFailed(f"news of others must wait for the store, and {MOST_UNSENT} wait already")
-        self._unsent.append((owner, {"id": id, **news}))
-        return True
+        self._unsent.append((str(owner_of(id)), news))
 
     # What is done to the whole fleet.
 
@@ -441,15 +455,18 @@ class Member(Bandit):
         goes to the pool. If the store cannot be reached within some seconds, what was held is stranded: it is nobody's
         any more.
         """
-        if self._is_closed or self._stopped is FORKED:
+        if self._is_closed:
             return
         self._is_closed = True
+        if self._stopped is FORKED:
+            self._stopped = CLOSED_MEMBER  # its parent has what there is to hand back
+            return
         self._wake.set()
         try:
             self._hand_back()
         finally:
-            members().discard(self)
-            if self._thread is not None:
+            process.members().discard(self)
+            if self._thread not in (None, current_thread()):
                 self._thread.join(LAST_WORDS)
             super().close()
             with self._lock:
@@ -472,8 +489,9 @@ class Member(Bandit):
             while True:
                 try:
                     self._goodbye()
-                except StoreFailed:
+                except StoreFailed as error:
                     if time.monotonic() > give_up:
+                        LOG.warning("worker %s of fleet %s could not hand back: %s", self._name, self.fleet, error)
                         return
                     time.sleep(0.1)
                 else:
@@ -510,42 +528,6 @@ def no_standing(life: str, settings: Mapping[str, Any]) -> Standing:
     """The dealings of a new life: none."""
     none = (0,) * len(config_of(settings).resources)
     return Standing(life, none, none)
-
-
-def keep_exchanging(member: "ref[Member]", wake: Event, every: float) -> None:
-    """The thread of a member: it ends with it."""
-    while True:
-        wake.wait(every)
-        was_woken = wake.is_set()
-        wake.clear()
-        here = member()
-        if here is None or here._is_closed or here._wake is not wake:
-            return
-        if was_woken or here._is_due():
-            try:
-                here._exchange()
-            except Exception as error:  # whatever it is, the next exchange may do
-                here._note_trouble(in_one_line(error))
-                here._look_at_staleness()
-            if was_woken:
-                time.sleep(0.01)  # a burst of rounds must not make a burst of exchanges
-        del here
-
-
-@cache
-def members() -> "WeakSet[Member]":
-    """The members of this process, which hand back what they have when it ends."""
-    atexit.register(close_all)
-    return WeakSet()
-
-
-def close_all() -> None:
-    """At the end of the process."""
-    for member in list(members()):
-        try:
-            member.close()
-        except Exception as error:  # the others must have their turn
-            LOG.warning("worker %s could not be closed: %s", member._name, error)
 
 
 def join(

@@ -15,7 +15,7 @@ from paceline import checks
 from paceline.errors import FleetExists, InvalidValue, PacelineError, UnknownFleet, UnknownName
 from paceline.fleet import protocol
 from paceline.fleet.documents import as_text, read_account, read_row, write_account, write_row
-from paceline.fleet.lives import number_in
+from paceline.fleet.lives import parts_of
 from paceline.fleet.protocol import Account, Answer, Hello, Row, Sync
 from paceline.fleet.settings import (
     account_for,
@@ -239,7 +239,6 @@ class SQLStore(Store):
             account, version = self._account(cursor, fleet)
             cursor.execute("SELECT settings FROM fleet WHERE name = ?", (fleet,))
             settings, before = json.loads(cursor.fetchone()[0]), self._changes(cursor, fleet, 0)
-            bandit = rehearse(settings, before)
             known = [*settings["arms"], *(each["add"]["arm"] for each in before if "add" in each)]
             text = as_text(check_change(change, known))
             bandit = rehearse(settings, [*before, json.loads(text)])
@@ -343,10 +342,12 @@ class SQLStore(Store):
 
     def _settle_estate(self, cursor: Cursor, fleet: str, life: str, news: Mapping[str, Any]) -> None:
         """News of a decision that was left open: what it did not cost goes to the pool."""
-        number = number_in(news.get("id"))
-        place = (fleet, life, number)
+        named = parts_of(news.get("id"))
+        if named is None:
+            return
+        place = (fleet, life, named[1])
         cursor.execute("SELECT document FROM estate WHERE fleet = ? AND life = ? AND number = ?", place)
-        found = None if number is None else cursor.fetchone()
+        found = cursor.fetchone()
         if found is None:
             return
         cursor.execute("SELECT settings FROM fleet WHERE name = ?", (fleet,))
@@ -364,7 +365,8 @@ class SQLStore(Store):
 
     def send(self, fleet: str, owner: str, news: Mapping[str, Any]) -> None:
         """See `Store.send`."""
-        text = as_text(dict(news))
+        check_name("owner", owner)
+        text = as_news(news)
 
         def work(cursor: Cursor) -> None:
             cursor.execute("UPDATE fleet SET news = news + 1 WHERE name = ? RETURNING news", (fleet,))
@@ -529,6 +531,14 @@ def charge_of(news: Mapping[str, Any], settings: Mapping[str, Any], reserved: pr
         return tuple([one.currency.charge(one.check_cost("a closed worker", cost, None)) for one, cost in pairs])
     except PacelineError:
         return None
+
+
+def as_news(news: Mapping[str, Any]) -> str:
+    """News as it stands in a table."""
+    try:
+        return as_text(dict(news))
+    except (TypeError, ValueError) as error:
+        raise InvalidValue(f"news must be of texts and finite numbers, got {news!r}: {error}") from None
 
 
 def no_fleet(fleet: str) -> UnknownFleet:

@@ -31,6 +31,7 @@ class SQLiteStore(SQLStore):
     def __init__(self, path: str | os.PathLike[str], clock: Callable[[], float] = time.time) -> None:
         super().__init__()
         self.path, self._clock = Path(path), clock
+        self._file: tuple[int, int] | None = None  # that the connection has open
         self.fleets()  # connects, and makes the tables
 
     def __repr__(self) -> str:
@@ -41,11 +42,29 @@ class SQLiteStore(SQLStore):
 
     def _in_transaction(self, work: Callable[[Cursor], T]) -> T:
         try:
+            self._look_at_file()
             if self._connection is None:
                 self._connection = self._connect()
+                self._file = self._identify()
             return self._run(self._connection, work)
         except sqlite3.Error as error:
             raise StoreFailed(f"store {self.path} cannot be used: {in_one_line(error)}") from error
+
+    def _identify(self) -> tuple[int, int] | None:
+        """Which file it is; None if there is none, as of a store in memory."""
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _look_at_file(self) -> None:
+        """Grants that are written to a file which was deleted or replaced would be forgotten."""
+        if self._file is None or (found := self._identify()) == self._file:
+            return
+        self._disconnect()
+        if found is None:  # a new one would have no fleets, and money of its own
+            raise StoreFailed(f"store {self.path} must be where it was, and is not there any more")
 
     def _run(self, connection: sqlite3.Connection, work: Callable[[Cursor], T]) -> T:
         connection.execute("BEGIN IMMEDIATE")

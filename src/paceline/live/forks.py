@@ -14,6 +14,8 @@ from threading import Lock
 from typing import Protocol
 from weakref import WeakSet
 
+from paceline.interrupts import signals_held
+
 
 class Stoppable(Protocol):
     """What must not go on in a copy of its process."""
@@ -59,25 +61,28 @@ class Watch:
             self.restable.add(thing)
 
     def rest_all(self) -> None:
-        """What happens before a copy is made."""
-        self.forking.acquire()
-        self.resting = list(self.restable)
-        for thing in self.resting:
-            thing.rest()
+        """What happens before a copy is made; Ctrl-C between two of these steps would leave a lock behind."""
+        with signals_held():
+            self.forking.acquire()
+            self.resting = list(self.restable)
+            for thing in self.resting:
+                thing.rest()
 
     def go_on(self) -> None:
         """What happens when the copy is made."""
-        for thing in self.resting:
-            thing.go_on()
-        self.resting = []
-        self.forking.release()
+        with signals_held():
+            for thing in self.resting:
+                thing.go_on()
+            self.resting = []
+            self.forking.release()
 
     def stop_all(self) -> None:
-        """What happens in the copy."""
-        self.lock = Lock()  # another thread may have had it
-        self.go_on()
-        for bandit in list(self.bandits):
-            bandit.stop_in_copy()
+        """What happens in the copy: before anything else can, no bandit goes on in it."""
+        with signals_held():
+            self.lock = Lock()  # another thread may have had it
+            for bandit in list(self.bandits):
+                bandit.stop_in_copy()
+            self.go_on()
 
 
 @cache

@@ -3,9 +3,8 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -17,10 +16,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from paceline.service import assets, endpoints, problems, schema
 from paceline.service.host import Host
 from paceline.service.meter import Meter
-from paceline.service.operations import OPERATIONS, Operation
+from paceline.service.operations import OPERATIONS, B, Operation
 from paceline.service.problems import Problem
 from paceline.service.requests import Call, Headers, body_of
-from paceline.service.tokens import DECIDER, Door, check_role
+from paceline.service.tokens import DECIDER, NOBODY, Door, Identity, check_role
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -36,14 +35,15 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+NO_STORE = (b"cache-control", b"no-store")
 LOCAL = re.compile(rb"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
 
 
 class Surface:
-    """Around everything: the headers of every answer, and a check of where a request came from."""
+    """Around everything: the headers of every answer, and a short way to what is asked for all the time."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    def __init__(self, app: ASGIApp, direct: Mapping[str, ASGIApp]) -> None:
+        self.app, self.direct = app, direct
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -54,54 +54,57 @@ class Surface:
             if message["type"] == "http.response.start":
                 headers = [*message["headers"], *RAW_HEADERS]
                 if not any(name == b"cache-control" for name, _ in headers):
-                    headers.append((b"cache-control", b"no-store"))
+                    headers.append(NO_STORE)
                 message["headers"] = headers
             await send(message)
 
+        match scope["method"], scope["path"].split("/"):
+            case "POST", ["", "v1", "bandits", name, verb] if name and verb in self.direct:
+                scope["path_params"] = {"bandit": name}
+                return await self.direct[verb](scope, receive, send_with_headers)
         return await self.app(scope, receive, send_with_headers)
 
 
-def check_origin(headers: Headers, door: Door) -> None:
+def check_origin(headers: Headers, identity: Identity) -> None:
     """Where nobody needs a token, a page of another site must not get anything done through somebody's browser."""
-    if door.is_open and not LOCAL.fullmatch(headers.get(b"host", b"")):
+    if identity is NOBODY and not LOCAL.fullmatch(headers.get(b"host", b"")):
         raise Problem(421, "without tokens, the service must be called by the name localhost, 127.0.0.1 or [::1]")
     if headers.get(b"sec-fetch-site", b"none") not in (b"none", b"same-origin"):
         raise Problem(403, "a page of another site must not call the service")
 
 
-def make_route(operation: Operation, host: Host, door: Door, meter: Meter) -> Route:
-    """The route of an operation: who, what, then do it; every refusal is one problem document."""
-    do: Callable[[Call], Awaitable[Response]] = getattr(endpoints, operation.endpoint)
-    check = None if operation.body is None else schema.checker(operation.body)
-    role, name = operation.role, operation.endpoint
+class Handler:
+    """One operation: who, what, then do it; every refusal is one problem document."""
 
-    async def endpoint(request: Request) -> Response:
+    def __init__(self, operation: Operation, host: Host, door: Door, meter: Meter) -> None:
+        self.operation, self.host, self.door, self.meter = operation, host, door, meter
+        self.do: Callable[[Call], Awaitable[Response]] = getattr(endpoints, operation.endpoint)
+        self.check = None if operation.body is None else schema.checker(operation.body)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
         began = time.perf_counter()
         try:
-            identity: Any = None
-            headers: Headers = dict(request.scope["headers"])
-            if role is not None:
-                check_origin(headers, door)
-                identity = await door.identify(headers.get(b"authorization"))
-                check_role(identity, role)
-            body = None
-            if check is not None:
-                body = await body_of(request, headers)
-                check("the body", body)
-            response = await do(Call(request, headers, host, identity, body))
+            response = await self.answer(Request(scope, receive))
         except ClientDisconnect:
-            raise
+            return  # nobody waits for an answer
         except Exception as error:
             response = problems.answer(error)
-        meter.count(name, response.status_code, time.perf_counter() - began)
-        return response
+        self.meter.count(self.operation.endpoint, response.status_code, time.perf_counter() - began)
+        await response(scope, receive, send)
 
-    return Route(operation.path, endpoint, methods=[operation.method], name=name)
-
-
-def is_rare(operation: Operation) -> bool:
-    """Routes are tried one after the other: those of decisions and news come first."""
-    return operation.role != DECIDER
+    async def answer(self, request: Request) -> Response:
+        """The answer to a request, or the error that it meets."""
+        identity, body, role = NOBODY, None, self.operation.role
+        headers: Headers = dict(request.scope["headers"])
+        if role is not None:
+            identity = await self.door.identify(headers.get(b"authorization"))
+            check_origin(headers, identity)
+            check_role(identity, role)
+        if self.check is not None:
+            body = await body_of(request, headers)
+            self.check("the body", body)
+        return await self.do(Call(request, headers, self.host, identity, body))
 
 
 def make_app(host: Host, *, token: str | None = None, is_open: bool = True) -> Starlette:
@@ -139,15 +142,18 @@ def make_app(host: Host, *, token: str | None = None, is_open: bool = True) -> S
     async def mistaken(_request: Request, error: Exception) -> Response:
         return problems.answer(error)
 
+    handlers = {operation: Handler(operation, host, door, meter) for operation in OPERATIONS}
     app = Starlette(
         routes=[
-            *(make_route(operation, host, door, meter) for operation in sorted(OPERATIONS, key=is_rare)),
+            *(Route(one.path, handler, methods=[one.method], name=one.endpoint) for one, handler in handlers.items()),
             Route("/", page),
             Route("/page/{name}", asset),
         ],
         exception_handlers={HTTPException: refused, Exception: mistaken},
         lifespan=lifespan,
     )
-    app.add_middleware(Surface)
+    direct = {one.path.removeprefix(f"{B}/"): handler for one, handler in handlers.items() if one.role == DECIDER}
+    app.add_middleware(Surface, direct=direct)
+    app.router.redirect_slashes = False  # an address is right, or it is none
     app.state.meter = meter
     return app

@@ -1,63 +1,39 @@
 """The calls of Bandit over HTTP, for a program that leaves its budget to `paceline serve`.
 
 It never fails open: an answer that does not come in time is taken for "sit this round out", so that nothing is spent
-that the service does not know of. If the answer comes after all, its decisions are cancelled.
+that the service does not know of. If the answer comes after all, its decision is cancelled.
 """
 
 import asyncio
-import atexit
 import logging
 import os
 import threading
 import time
 import uuid
-from collections import deque
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException
 from types import EllipsisType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from paceline import __version__, checks
-from paceline.errors import Conflict, InvalidValue, PacelineError, UnknownName
+from paceline.endings import at_end, forget
+from paceline.errors import InvalidValue, PacelineError, UnknownName
 from paceline.live.decision import Decision
 from paceline.live.estimate import ArmEstimate, Interval
-from paceline.service import encoding
+from paceline.service.outbox import CannotNow, Outbox
+from paceline.service.transport import Late, ServiceRefused, ServiceUnreachable, Transport
 
 LOG = logging.getLogger("paceline")
 UNREACHABLE = "service unreachable"
 LATE = 10.0  # seconds after which an answer that did not come in time is given up
 READ = 10.0  # seconds that calls may take that nobody's request waits for
 MOST_QUEUED = 10_000
-BATCH = 100  # news in a request
-IDLE = 16  # connections that are kept
 TRIES = 3  # failures in a row after which `ask` does not try for a while
 LONGEST_REST = 1.0  # seconds
-LONGEST_PAUSE = 5.0  # seconds between two tries to send news
 
 Amount = float | Mapping[str, float]
-
-
-class ServiceUnreachable(PacelineError):
-    """The service did not answer, or cannot do it now."""
-
-
-class ServiceRefused(PacelineError):
-    """The service does not let this token do it."""
-
-
-class Late(Exception):
-    """The answer has not come in time; it may still come."""
-
-    def __init__(self, connection: HTTPConnection) -> None:
-        super().__init__("late")
-        self.connection = connection
-
-
-class WasClosed(Exception):
-    """The service had closed a connection that was idle; on another one it may answer."""
 
 
 def connect(
@@ -95,111 +71,41 @@ class RemoteBandit:
             raise InvalidValue("token must be a text of printable characters")
         self.name, self.deadline = name, checks.real("deadline", deadline, 0, above_low=True)
         self._parts, self._most = parts, checks.whole("queue", queue, 1)
-        self._base = f"{parts.path.rstrip('/')}/v1/bandits/{quote(name, safe='')}"
+        self._path = f"/v1/bandits/{quote(name, safe='')}"
         self._headers = {"User-Agent": f"paceline/{__version__}"}
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
         self.refused = 0  # news that the service did not take
+        self._is_closed = False
         self._start()
-        atexit.register(self._at_end)
 
     def _start(self) -> None:
         """What belongs to one process."""
         self._pid = os.getpid()
-        self._idle: list[HTTPConnection] = []
-        self._lock = threading.Lock()
-        self._waiting: deque[tuple[str, dict[str, Any]]] = deque()
-        self._news = threading.Condition(self._lock)
-        self._sender: threading.Thread | None = None
-        self._is_closed = False
+        self._transport = Transport(self._parts, self._headers)
+        self._outbox = Outbox(self._deliver, self._most, self.name)
         self._failures, self._rest_until = 0, 0.0
+        at_end(self._at_end)
 
     def _look(self) -> None:
         """A forked copy has connections of its own; news that waited is sent by the parent."""
         if self._pid != os.getpid():
             self._start()
 
-    # HTTP.
-
-    def _connection(self, timeout: float, is_new: bool = False) -> HTTPConnection:
-        """One that is idle, or a new one."""
-        with self._lock:
-            if self._idle and not is_new:
-                return self._idle.pop()
-        kind = HTTPSConnection if self._parts.scheme == "https" else HTTPConnection
-        assert self._parts.hostname is not None
-        return kind(self._parts.hostname, self._parts.port, timeout=timeout)
-
-    def _give_back(self, connection: HTTPConnection) -> None:
-        """Keep a connection for the next call."""
-        with self._lock:
-            if len(self._idle) < IDLE and not self._is_closed:
-                self._idle.append(connection)
-                return
-        connection.close()
-
-    def _talk(self, method: str, path: str, body: Any, more: dict[str, str], seconds: float) -> Any:
-        """Send a request and wait for its answer. A connection that was idle may have been closed meanwhile."""
-        end = time.monotonic() + seconds
-        try:
-            return self._talk_on(self._connection(seconds), method, path, body, more, end)
-        except WasClosed:
-            return self._talk_on(self._connection(seconds, is_new=True), method, path, body, more, end)
-
-    def _talk_on(
-        self, connection: HTTPConnection, method: str, path: str, body: Any, more: dict[str, str], end: float
-    ) -> Any:
-        """The same on one connection."""
-        was_idle = connection.sock is not None
-        content = None if body is None else encoding.write(body)
-        headers = {**self._headers, **more} | ({} if content is None else {"Content-Type": "application/json"})
-        connection.timeout = max(end - time.monotonic(), 0.001)
-        is_sent = False
-        try:
-            if connection.sock is not None:
-                connection.sock.settimeout(connection.timeout)
-            connection.request(method, self._base + path, content, headers)
-            is_sent = True
-            return self._receive(connection, end - time.monotonic())
-        except TimeoutError:
-            if is_sent:
-                raise Late(connection) from None
-            connection.close()
-            raise
-        except (OSError, HTTPException) as error:
-            connection.close()
-            if was_idle and isinstance(error, ConnectionError):
-                raise WasClosed from None
-            raise
-
-    def _receive(self, connection: HTTPConnection, seconds: float) -> Any:
-        """The answer; a refusal becomes the error that `Bandit` would raise."""
-        assert connection.sock is not None
-        connection.sock.settimeout(max(seconds, 0.001))
-        response = connection.getresponse()
-        content = response.read()
-        if response.will_close:
-            connection.close()
-        else:
-            self._give_back(connection)
-        if response.status < 300:
-            return encoding.read(content)
-        raise error_of(response.status, content)
-
     def _call(self, method: str, path: str, body: Any = None, more: dict[str, str] | None = None) -> Any:
         """A call that may take a while; all of them can be repeated without harm."""
         self._look()
         try:
-            return self._talk(method, path, body, more or {}, READ)
-        except (OSError, HTTPException) as error:
-            why = str(error) or type(error).__name__
-            raise ServiceUnreachable(f"the service must answer at {self._place()}, but: {why}") from None
+            return self._transport.talk(method, self._path + path, body, more or {}, READ)
         except Late as late:
             late.connection.close()
-            raise ServiceUnreachable(f"the service must answer at {self._place()} within {READ:g} seconds") from None
+            place = self._transport.place
+            raise ServiceUnreachable(f"the service must answer at {place} within {READ:g} seconds") from None
 
-    def _place(self) -> str:
-        return f"{self._parts.scheme}://{self._parts.netloc}"
+    def _check_open(self) -> None:
+        self._look()
+        if self._is_closed:
+            raise PacelineError("this connection was closed; it must be made again with connect")
 
     # Rounds and news.
 
@@ -212,26 +118,21 @@ class RemoteBandit:
         key: str | None = None,
     ) -> Decision:
         """`Bandit.ask`; if the service does not answer within the deadline, sit the round out."""
-        self._look()
-        if self._is_closed:
-            raise PacelineError("this connection was closed; it must be made again with connect")
+        self._check_open()
         given = {"expires": expires, "arms": None if arms is None else list(arms), "max_cost": max_cost}
         body = {name: value for name, value in given.items() if value is not None}
         more = {} if key is None else {"Idempotency-Key": key}
         if self._failures >= TRIES and time.monotonic() < self._rest_until:
             return self._sit_out("it did not answer lately")
         try:
-            answer = self._talk("POST", "/ask", body, more, self.deadline)
+            decision = decision_in(self._transport.talk("POST", f"{self._path}/ask", body, more, self.deadline))
         except Late as late:
-            threading.Thread(target=self._take_back, args=(late.connection,), daemon=True).start()
+            threading.Thread(target=self._hear_late, args=(late.connection, key), daemon=True).start()
             return self._sit_out(f"no answer within {self.deadline:g} seconds")
-        except (OSError, HTTPException) as error:
-            return self._sit_out(str(error) or type(error).__name__)
         except ServiceUnreachable as error:
             return self._sit_out(str(error))
         self._failures = 0
-        found = answer["decisions"][0]
-        return Decision(*map(found.get, Decision._fields))
+        return decision
 
     def _sit_out(self, why: str) -> Decision:
         """The decision that spends nothing. After some failures in a row there is a rest before the next try."""
@@ -241,21 +142,40 @@ class RemoteBandit:
             if time.monotonic() >= self._rest_until:
                 self._rest_until = time.monotonic() + rest
         if self._failures == 1:
-            LOG.warning("bandit %s sits out: %s at %s: %s", self.name, UNREACHABLE, self._place(), why)
+            LOG.warning("bandit %s sits out: %s at %s: %s", self.name, UNREACHABLE, self._transport.place, why)
         return Decision("", None, UNREACHABLE)
 
-    def _take_back(self, connection: HTTPConnection) -> None:
-        """Wait for an answer that came too late, and cancel what it says: nobody acts on it."""
-        with suppress(OSError, HTTPException, PacelineError):
-            for answer in self._receive(connection, LATE)["decisions"]:
-                if answer["arm"] is not None:
-                    self._queue("/cancel", {"id": answer["id"]})
-            return
-        connection.close()
+    def _hear_late(self, connection: HTTPConnection, key: str | None) -> None:
+        """Wait for an answer that came too late, and cancel what it says: nobody acts on it.
 
-    async def aask(self, expires: float | None = None, **given: Any) -> Decision:
-        """`ask` for a coroutine: it waits in another thread."""
-        return await asyncio.to_thread(partial(self.ask, expires, **given))
+        With a key somebody may: the same request is answered by the same decision, here or elsewhere. It must stay
+        reserved then, until it is told or expires.
+        """
+        try:
+            decision = decision_in(self._transport.receive(connection, LATE))
+        except (OSError, HTTPException, PacelineError):
+            connection.close()
+            return
+        if decision.arm is not None and key is None:
+            self._outbox.put("/cancel", {"id": decision.id})
+
+    async def aask(self, expires: float | None = None, *, key: str | None = None, **given: Any) -> Decision:
+        """`ask` for a coroutine: it waits in another thread.
+
+        If the coroutine is cancelled meanwhile, so is the decision, unless it has a ``key`` by which it can be had.
+        """
+        asking = asyncio.ensure_future(asyncio.to_thread(partial(self.ask, expires, key=key, **given)))
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            if key is None:
+                asking.add_done_callback(self._cancel_unheard)
+            raise
+
+    def _cancel_unheard(self, asking: "asyncio.Future[Decision]") -> None:
+        """Nobody has heard of a decision."""
+        if not asking.cancelled() and asking.exception() is None and asking.result().arm is not None:
+            self.cancel(asking.result().id)
 
     def tell(
         self, id: int | str, reward: float | None = None, cost: Amount | None = None, *, overrun: bool = False
@@ -291,85 +211,45 @@ class RemoteBandit:
 
     def _queue(self, path: str, item: dict[str, Any]) -> None:
         """Have news sent."""
-        self._look()
-        with self._news:
-            if self._is_closed:
-                raise PacelineError("this connection was closed; it must be made again with connect")
-            if len(self._waiting) >= self._most:
-                raise ServiceUnreachable(f"news that waits to be sent must be at most {self._most}, got one more")
-            self._waiting.append((path, item))
-            if self._sender is None:
-                self._sender = threading.Thread(target=self._keep_sending, name="paceline-news", daemon=True)
-                self._sender.start()
-            self._news.notify_all()
-
-    def _keep_sending(self) -> None:
-        """Send news in order, until the connection is closed and all is sent, or nobody answers at the end."""
-        pause = 0.05
-        while True:
-            with self._news:
-                while not self._waiting and not self._is_closed:
-                    self._news.wait()
-                if not self._waiting:
-                    return
-                path = self._waiting[0][0]
-                batch = [item for kind, item in list_head(self._waiting, BATCH) if kind == path]
-            try:
-                self._deliver(path, batch)
-                pause = 0.05
-            except (ServiceUnreachable, ServiceRefused) as error:
-                if pause == LONGEST_PAUSE:
-                    LOG.warning("bandit %s: %d news wait to be sent: %s", self.name, len(self._waiting), error)
-                with self._news:
-                    if self._is_closed:
-                        return
-                    self._news.wait(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
-                continue
-            with self._news:
-                for _ in batch:
-                    self._waiting.popleft()
-                self._news.notify_all()
+        self._check_open()
+        if not self._outbox.put(path, item):
+            raise ServiceUnreachable(f"news that waits to be sent must be at most {self._most}, got one more")
 
     def _deliver(self, path: str, batch: list[dict[str, Any]]) -> None:
         """Send a batch; one that is refused as a whole is sent one by one, so that one bad item stops no other."""
         try:
             results = self._call("POST", path, {"items": batch})["items"]
-        except (ServiceUnreachable, ServiceRefused):
-            raise
+            refused = [result for result in results if result["result"] not in ("taken", "known")]
+        except (ServiceUnreachable, ServiceRefused) as error:
+            raise CannotNow(str(error)) from None
+        except (LookupError, TypeError):
+            raise CannotNow(f"{self._transport.place} answered as no service of paceline does") from None
         except PacelineError as error:
             if len(batch) > 1:
                 for item in batch:
                     self._deliver(path, [item])
                 return
-            results = [{"result": "refused", "detail": str(error)}]
-        for result in results:
-            if result["result"] not in ("taken", "known"):
-                self.refused += 1
-                LOG.warning("bandit %s: news was not taken: %s", self.name, result.get("detail", result["result"]))
+            refused = [{"result": "refused", "detail": str(error)}]
+        for result in refused:
+            self.refused += 1
+            LOG.warning("bandit %s: news was not taken: %s", self.name, result.get("detail", result["result"]))
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until all news is sent; whether it is."""
-        with self._news:
-            return self._news.wait_for(lambda: not self._waiting, timeout)
+        self._look()
+        return self._outbox.flush(timeout)
 
     def close(self, timeout: float = 5.0) -> None:
         """Send what waits, for some seconds at most, and close the connections."""
         self._look()
-        self.flush(timeout)
-        with self._news:
-            left, self._is_closed = len(self._waiting), True
-            idle, self._idle = self._idle, []
-            self._news.notify_all()
-        for connection in idle:
-            connection.close()
-        if left:
-            LOG.warning("bandit %s: %d news could not be sent", self.name, left)
-        atexit.unregister(self._at_end)
+        self._is_closed = True
+        self._outbox.close(timeout)
+        self._transport.close()
+        forget(self._at_end)
 
     def _at_end(self) -> None:
         """News is not lost because the program has ended."""
-        if self._pid == os.getpid() and self._waiting:
+        if self._pid == os.getpid() and self._outbox.waiting:
             self.close(2.0)
 
     def __enter__(self) -> "RemoteBandit":
@@ -379,7 +259,7 @@ class RemoteBandit:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<RemoteBandit {self.name} at {self._place()}>"
+        return f"<RemoteBandit {self.name} at {self._transport.place}>"
 
     # What operators do.
 
@@ -474,19 +354,18 @@ class RemoteBandit:
         }
 
 
+def decision_in(answer: Any) -> Decision:
+    """The decision that an answer has."""
+    try:
+        found = answer["decisions"][0]
+        return Decision(*map(found.get, Decision._fields))
+    except (LookupError, TypeError, AttributeError):
+        raise ServiceUnreachable("the answer must have a decision, got none") from None
+
+
 def intervals(cost: dict[str, Any]) -> Any:
     """An interval, or one by resource."""
     return Interval(**cost) if "mean" in cost else {name: Interval(**each) for name, each in cost.items()}
-
-
-def list_head(waiting: deque[tuple[str, dict[str, Any]]], count: int) -> list[tuple[str, dict[str, Any]]]:
-    """The first entries of one kind."""
-    head: list[tuple[str, dict[str, Any]]] = []
-    for entry in waiting:
-        if len(head) == count or entry[0] != waiting[0][0]:
-            break
-        head.append(entry)
-    return head
 
 
 def check_id(id: Any) -> int | str:
@@ -501,15 +380,3 @@ def as_amount(thing: str, amount: Any) -> Any:
     if isinstance(amount, Mapping):
         return {str(name): checks.real(f"{thing} of {name}", value) for name, value in amount.items()}
     return checks.real(thing, amount)
-
-
-def error_of(status: int, content: bytes) -> PacelineError:
-    """The error that a refusal stands for."""
-    try:
-        detail = str(encoding.read(content)["detail"])
-    except (PacelineError, KeyError, TypeError):
-        detail = f"the service answered with status {status}"
-    kinds: dict[int, type[PacelineError]] = {401: ServiceRefused, 403: ServiceRefused, 404: UnknownName, 409: Conflict}
-    if status in (400, 413, 415, 422):
-        return InvalidValue(detail)
-    return kinds.get(status, ServiceUnreachable)(detail)

@@ -17,12 +17,22 @@ from paceline.service.schema import ARM, checker
 from paceline.service.stream import HEADERS, follow
 
 check_arm = checker(ARM)
+JSON = (b"content-type", b"application/json")
 VERBS = {"active": "resume", "paused": "pause", "retired": "retire"}
+
+
+class Answer(Response):
+    """A value as JSON. It needs little of what a response can have, and is made in a third of the time."""
+
+    def __init__(self, value: Any, status: int) -> None:
+        self.status_code, self.background = status, None
+        self.body = encoding.write(value)
+        self.raw_headers = [JSON, (b"content-length", b"%d" % len(self.body))]
 
 
 def done(value: Any, status: int = 200) -> Response:
     """An answer."""
-    return Response(encoding.write(value), status, media_type="application/json")
+    return Answer(value, status)
 
 
 async def whoami(call: Call) -> Response:
@@ -94,9 +104,10 @@ async def observe(call: Call) -> Response:
 
 async def step(call: Call) -> Response:
     """Outcomes first: they free what the decisions may need."""
-    hosted, key = await call.bandit(), call.key
+    hosted, key, asks = await call.bandit(), call.key, call.body.get("asks")
+    if asks is not None:
+        hosted.check_ask(asks)
     items = hosted.tell(call.body.get("tells", []))
-    asks = call.body.get("asks")
     decisions = [] if asks is None else await hosted.ask_once(asks, call.identity.label, key)
     return done({"items": items, "decisions": decisions})
 
@@ -126,6 +137,7 @@ async def stream(call: Call) -> Response:
     if call.host.streams >= MOST_STREAMS:
         raise Problem(429, f"pages that look on must be at most {MOST_STREAMS} at a time")
     after = call.number("after", 0, 0, 2**53)
+    await hosted.look()  # if there is nothing to see, it is said before the stream begins
     return StreamingResponse(follow(call.host, hosted, after), headers=HEADERS, media_type="text/event-stream")
 
 

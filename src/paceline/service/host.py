@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from paceline.errors import PacelineError, StoreFailed
+from paceline.errors import PacelineError, StoreFailed, in_one_line
 from paceline.fleet.member import join
 from paceline.fleet.store import Store
 from paceline.service.hosted import SELDOM, Hosted
@@ -135,11 +135,10 @@ class Host:
         """Every member syncs and hands back what it holds."""
         self.stop()
         await asyncio.gather(*self.joining.values(), return_exceptions=True)
-        for hosted in self.joined.values():
-            try:
-                await self.in_thread(hosted.member.close)
-            except PacelineError as error:
-                LOG.warning("bandit %s: could not hand back: %s", hosted.name, error)
+        names, closing = list(self.joined), [self.in_thread(each.member.close) for each in self.joined.values()]
+        for name, error in zip(names, await asyncio.gather(*closing, return_exceptions=True), strict=True):
+            if error is not None:
+                LOG.warning("bandit %s: could not hand back: %s", name, in_one_line(error))
         self.joined.clear()
         self.store.close()
         self.threads.shutdown(wait=False)

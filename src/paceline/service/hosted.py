@@ -13,6 +13,7 @@ from paceline.errors import Conflict, PacelineError, StoreFailed, UnknownName
 from paceline.fleet.member import Member
 from paceline.fleet.settings import config_of, credit_amount, credit_units
 from paceline.fleet.store import Store
+from paceline.live import requests
 from paceline.live.record import CANCELLED_STATE, EXPIRED, TOLD, Record
 from paceline.service import encoding
 from paceline.service.decisions import CANCEL, EXPIRE, TELL, DecisionLog, as_answer
@@ -94,6 +95,10 @@ class Hosted:
                     f"and {count} more; tell their outcomes, cancel them, or let them expire",
                 )
 
+    def check_ask(self, body: dict[str, Any]) -> None:
+        """Refuse arms and costs that `ask` would refuse, before anything else of a request is done."""
+        requests.facts_of(self.member._ledger, body.get("arms"), body.get("max_cost"), None)
+
     async def ask_once(self, body: dict[str, Any], by: str, key: str | None) -> list[dict[str, Any]]:
         """The same key gives the same decisions, whichever process is asked; without a key they are new ones."""
         if key is None:
@@ -171,9 +176,10 @@ class Hosted:
         return result
 
     def tell_one(self, item: dict[str, Any]) -> str:
-        """One outcome."""
-        record = self.record(item["id"])
-        self.member.tell(item["id"], item.get("reward"), item.get("cost"), overrun=item.get("overrun", False))
+        """One outcome. Of most it is plain that nothing was told before: their ids are at hand in the books."""
+        id = item["id"]
+        record = None if id in self.member._ledger.numbers else self.record(id)
+        self.member.tell(id, item.get("reward"), item.get("cost"), overrun=item.get("overrun", False))
         return TAKEN if record is None or has_news(record, item) else KNOWN
 
     def settle_one(self, settle: Callable[[Any], None], over: tuple[str, ...]) -> Callable[[dict[str, Any]], str]:
@@ -256,11 +262,12 @@ class Hosted:
         try:
             self.state = await self.in_thread(self.picture)
         except StoreFailed:
+            if not self.state:
+                raise  # there is nothing to show yet
             gone = {"time": time.time(), "store": {"reachable": False}, "here": self.member.status().to_dict()}
             self.state = {**self.state, **gone}
         self.looked = began
-        if self.state.get("fleet"):
-            self.history.add(point_of(self.state["fleet"], self.state["time"]))
+        self.history.add(point_of(self.state["fleet"], self.state["time"]))
 
     def picture(self) -> dict[str, Any]:
         """All that the page shows, in a thread; the store is told first how things stand here."""

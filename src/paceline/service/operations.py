@@ -26,6 +26,9 @@ class Operation(NamedTuple):
     takes_key: bool = False  # whether an Idempotency-Key has a meaning
     media_type: str = "application/json"
 
+    def __hash__(self) -> int:
+        return hash((self.method, self.path))
+
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names in the path."""

@@ -118,6 +118,7 @@ def serve(
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # nobody asks where a request came from
         limit_concurrency=MOST_WAITING,
         timeout_keep_alive=KEPT_OPEN,
         timeout_graceful_shutdown=PATIENCE,

@@ -11,7 +11,7 @@ from paceline.service.hosted import Hosted
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # nginx passes on what comes at once
 FIRST = 50  # events that a page begins with
 AT_ONCE = 200  # events between two pictures
-HEARTBEAT = 15.0  # seconds
+HEARTBEAT = 3.0  # seconds; a page takes longer silence for a broken connection
 
 
 def event(name: str, value: object) -> bytes:
@@ -28,7 +28,6 @@ async def follow(host: Host, hosted: Hosted, after: int) -> AsyncIterator[bytes]
     host.streams += 1
     hosted.streams += 1
     try:
-        await hosted.look()
         yield event("history", as_columns(hosted.history.points()))
         cursor, count = after or max(hosted.log.number - FIRST, 0), AT_ONCE
         looked = None

@@ -6,6 +6,8 @@ import { amount, byResource, count, time } from "./format.js";
 const RANGES = { "2 min": 120, "10 min": 600, All: Infinity };
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const MOST = 4000; // points kept in the page
+const SHORTEST = 10; // seconds that are shown at least
+const fromZero = room => (_, low, high) => [Math.min(low, 0), high > 0 ? high * room : 1]; // an area without its foot would deceive
 
 export class Chart {
   constructor() {
@@ -112,11 +114,11 @@ export class Chart {
     const axis = { stroke: soft, grid: { stroke: rule, width: 1 }, ticks: { show: false }, font: "12px ui-sans-serif, system-ui, sans-serif" };
     const xAxis = { ...axis, grid: { show: false }, space: 90, size: 30, gap: 6, values: (_, all) => all.map(each => time(each).slice(0, all.at(-1) - all[0] < 60 * all.length ? 8 : 5)) };
     const yAxis = { ...axis, size: 58, gap: 8, values: (_, all) => all.map(tick) };
-    const common = { width, legend: { show: false }, padding: [10, 8, 0, 0], cursor: { sync: { key: "paceline", setSeries: false }, drag: { x: false, y: false }, points: { size: 7 } } };
-    const steps = uPlot.paths.linear();
+    const common = { width, legend: { show: false }, padding: [10, 30, 0, 0], cursor: { sync: { key: "paceline", setSeries: false }, drag: { x: false, y: false }, points: { size: 7 } } };
+    const steps = uPlot.paths.linear(), times = { range: (_, low, high) => [Math.min(low, high - SHORTEST), high] };
     this.main = new uPlot({
       ...common, height: 260,
-      scales: { y: { range: (_, low, high) => [Math.max(low - (high - low) * 0.06, 0), high + (high - low || high || 1) * 0.06] } },
+      scales: { x: times, y: { range: fromZero(1.06) } },
       axes: [xAxis, yAxis],
       series: [
         {},
@@ -127,8 +129,8 @@ export class Chart {
       hooks: { setCursor: [plot => this.read(plot.cursor.idx)] },
     }, data.main, find("plot"));
     this.small = new uPlot({
-      ...common, height: 96, padding: [8, 8, 10, 0],
-      scales: { y: { range: (_, low, high) => [Math.min(low, 0), Math.max(high, 1e-9) * 1.15] } },
+      ...common, height: 96, padding: [8, 30, 10, 0],
+      scales: { x: times, y: { range: fromZero(1.15) } },
       axes: [{ ...xAxis, show: false }, { ...yAxis, space: 26 }],
       series: [{}, { stroke: colour("blue"), width: 1.25, fill: colour("blue-wash"), paths: steps, points: { show: false } }],
     }, data.small, find("plot-headroom"));

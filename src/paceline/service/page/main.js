@@ -84,10 +84,10 @@ function open(name) {
   stop = follow(`${of(name)}/stream`, {
     onEvent: (kind, value) => name === current && EVENTS[kind]?.(value),
     onLive: () => { isLive = true; },
-    onLost: () => {
+    onLost: why => {
       isLive = false;
       link("bad", "Reconnecting");
-      showNotes([["lost", "bad", "Connection lost", "The service does not answer. What is shown is from before; the page tries again."], ...(state ? notesOf(state).filter(([id]) => id !== "store") : [])]);
+      showNotes([["lost", "bad", "Connection lost", `${why ? `The service says: ${why}` : "The service does not answer"}. What is shown is from before; the page tries again.`], ...(state ? notesOf(state).filter(([id]) => id !== "store") : [])]);
     },
     onRefused: error => (error.status === 401 ? askForToken("This token is not known, or was revoked.") : begin()),
   });
@@ -97,7 +97,6 @@ function open(name) {
 const EVENTS = {
   history: columns => chart.load(columns),
   state: found => {
-    if (!found.fleet) return;
     const isFirst = !state;
     if (isFirst) showOnly("board");
     state = found;

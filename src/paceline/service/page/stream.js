@@ -37,15 +37,17 @@ export function follow(path, { onEvent, onLive, onLost, onRefused }) {
 
   (async () => {
     while (!stopped) {
+      let why = null;
       try {
         await once();
       } catch (error) {
         if (stopped) return;
         if ([401, 403, 404].includes(error.status)) return onRefused(error);
+        why = error.status ? error.message : null;
       }
       clearTimeout(watch);
       if (stopped) return;
-      onLost();
+      onLost(why);
       await new Promise(resolve => setTimeout(resolve, delay));
       delay = Math.min(delay * 2, 8000);
       abort = new AbortController();
