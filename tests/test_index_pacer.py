@@ -26,6 +26,8 @@ PROBLEMS = {
     "every kind": play.EVERY_KIND,
     "own largest costs": MIXED_COSTS,
     "a crowd": pl.problems.random("beta", 31, arms=20),
+    "reward and cost drawn together": pl.problems.random("correlated", 31, arms=7, case=3),
+    "paid for what is sold": pl.problems.random("inventory", 31),
     "a cost equal to the rate": pl.Problem.beta([0.3, 0.5, 0.6], [0.2, 0.4, 0.9], budget=0.4),
 }
 
@@ -84,7 +86,7 @@ class Naive:
     def __init__(self, problem):
         self.count, self.c, self.tops = problem.arms, problem.budget, list(problem.max_costs)
         self.rewards, self.costs = Side([1.0] * self.count), Side(self.tops)
-        self.known, self.renewed = 0, 0
+        self.known, self.renewed, self.correlation = 0, 0, 0.0
         self.clocks = [(0.0, 0.0, 0.0)] * self.count
 
     def n(self, arm):
@@ -102,11 +104,35 @@ class Naive:
                 for i in range(self.count):
                     if side.seen[i]:
                         side.believe(i)
+            self.correlation = self.common_correlation()
+            self.joint = [self.covariance(i) for i in range(self.count)]
         else:
             for side in sides:
                 side.believe(arm)
+            self.joint[arm] = self.covariance(arm)
         n, factor = self.n(arm), max(1.0, self.costs.belief(arm)[0] / self.c)
         self.clocks[arm] = math.log(n), math.log(factor), 50 / (n * factor + 50)
+
+    def common_correlation(self):
+        seen = [
+            (np.array(rewards), np.array(costs) / top)
+            for rewards, costs, top in zip(self.rewards.seen, self.costs.seen, self.tops, strict=True)
+            if len(rewards) > 1
+        ]
+        if not seen:
+            return 0.0
+        apart = [[values - values.mean() for values in pair] for pair in seen]
+        rewards, costs = (np.concatenate(side) for side in zip(*apart, strict=True))
+        size, pulls = math.sqrt((rewards @ rewards) * (costs @ costs)), rewards.size - len(seen)
+        r = float(rewards @ costs) / size if size > 0 else 0.0
+        return r * (1 - 9 / (pulls * r**2)) if pulls * r**2 > 9 else 0.0
+
+    def covariance(self, arm):
+        most, n = math.sqrt(self.rewards.belief(arm)[1] * self.costs.belief(arm)[1]), self.n(arm)
+        if n == 0:
+            return self.correlation * most
+        together = n * float(np.cov(self.rewards.seen[arm], self.costs.seen[arm], bias=True)[0, 1])
+        return float(np.clip((together + 4 * self.correlation * most) / (n + 4), -most, most))
 
     def variance(self, arm):
         return float(np.var(self.costs.seen[arm])) + 0.25 * self.tops[arm] ** 2 / self.n(arm)
@@ -127,11 +153,7 @@ class Naive:
             return 0.0
         n = self.n(arm)
         r, c = n + self.rewards.strength, n + self.costs.strength
-        joint = 0.0
-        if n:
-            joint = float(np.mean(np.array(self.rewards.seen[arm]) * np.array(self.costs.seen[arm])))
-            joint = (joint - np.mean(self.rewards.seen[arm]) * np.mean(self.costs.seen[arm])) * n / (n + 4)
-        a = u / r + price**2 * w / c - 2 * price * joint / c
+        a = u / r + price**2 * w / c - 2 * price * self.joint[arm] / c
         s = third / r**2 - price**3 * cost_third / c**2
         return gap**2 / (2 * max(a + gap * s / (3 * a), a / 10)) if a > 0 else 0.0
 
@@ -299,3 +321,15 @@ def test_an_arm_that_left_is_no_longer_in_the_common_mean():
                 which.tell(decision.id, reward=0.1, cost=0.2)
     with_it, without = (which._ledger.arm_set.playing.memory.common[0, 0] for which in (bandit, alone))
     assert with_it == pytest.approx(without, rel=0.02)
+
+
+def test_outcomes_that_never_vary_have_no_correlation():
+    # Sums of such outcomes differ from their squares by rounding; that must not be taken for a correlation.
+    outcomes = {"a": (0.1, 0.1), "b": (0.37, 0.3), "c": (0.61, 0.7)}
+    bandit = pl.Bandit(list(outcomes), budget=0.25, policy="index")
+    for _ in range(3000):
+        decision = bandit.ask()
+        if decision.arm is not None:
+            reward, cost = outcomes[decision.arm]
+            bandit.tell(decision.id, reward=reward, cost=cost)
+        assert bandit._ledger.arm_set.playing.memory.shared[0] == 0.0

@@ -6,9 +6,12 @@ is worth the number of pulls in which one event of the common kind happens: 1 / 
 for even ones, less where outcomes vary less than zeros and ones do.
 
 Rewards and costs are treated alike, each on a scale of its own: rewards on [0, 1], costs from the smallest to the
-arm's own largest. So arms whose largest costs differ a thousandfold can share one prior.
+arm's own largest. So arms whose largest costs differ a thousandfold can share one prior. How reward and cost of a pull
+hang together is learned from all arms, too (`share_correlation`): where a dear pull is a good one, few pulls tell what
+an arm is worth at a price, and one arm alone would need several to see that.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +28,9 @@ OWN = 1.0  # weight of the common dispersion in an arm's own, in units of  n m (
 LITTLE = 0.05  # weight of dispersion 1 in the common one, same units
 LEAST_DISPERSION = 0.02
 UNSEEN = 0.08  # share of the largest variance that one pull does not rule out
-SHRUNK = 4.0  # covariances are shrunk by  n / (n + this)
+SHARED = 4.0  # weight of the common correlation in an arm's own, in pulls
+CHANCE = 9.0  # squared standard errors of that correlation that count as none
+ROUNDING = 1e-9  # a variance below this is none
 STALE = 0.01  # all beliefs are renewed when a common number has moved by so much, or
 GROWN = 1.1  # when there are so many times as many pulls
 LEAST_SPAN = 1e-12
@@ -42,6 +47,7 @@ class Beliefs(NamedTuple):
     parts: Floats  # (K, 2, 4) what the arm has put into the sums of `common`
     joint: Floats  # (K, 2) sum of  reward * cost,  and the covariance of the two in a pull
     common: Floats  # (2, 7)
+    shared: Floats  # (1,) the correlation of reward and cost in a pull, common to all arms
     renewed: Floats  # (1,) pulls of all arms when all beliefs were last renewed, and
     known: Floats  # (1,) pulls of all arms now
 
@@ -55,6 +61,7 @@ def new_beliefs(arms: int) -> Beliefs:
         parts=np.zeros((arms, 2, 4)),
         joint=np.zeros((arms, 2)),
         common=common,
+        shared=np.zeros(1),
         renewed=np.zeros(1),
         known=np.zeros(1),
     )
@@ -156,13 +163,49 @@ def believe(state: State, low: float, memory: Beliefs, arm: int, side: int, tota
 
 @kernel
 def believe_arm(state: State, low: float, memory: Beliefs, arm: int, reward: float, cost: float) -> None:
-    """Renew all beliefs about an arm from the sums of its rewards and costs. A covariance takes pulls with both."""
-    arms, joint = state.arms, memory.joint[arm]
-    n = arms.pulls[arm]
+    """Renew all beliefs about an arm from the sums of its rewards and costs.
+
+    The covariance takes pulls with both. With r~ the common correlation, u and w the believed variances of a reward and
+    of a cost, it is  (n cov + 4 r~ sqrt(u w)) / (n + 4).
+    """
     believe(state, low, memory, arm, 0, reward)
     believe(state, low, memory, arm, 1, cost)
-    if n > 0:
-        joint[1] = (joint[0] / n - arms.reward_sum[arm] / n * (arms.cost_sum[arm, 0] / n)) * n / (n + SHRUNK)
+    beliefs, n = memory.beliefs[arm], state.arms.pulls[arm]
+    largest = math.sqrt(beliefs[0, SPREAD] * beliefs[1, SPREAD])
+    own = (coupling(state, memory, arm) + SHARED * memory.shared[0] * largest) / (n + SHARED)
+    memory.joint[arm, 1] = min(max(own, -largest), largest)
+
+
+@kernel
+def coupling(state: State, memory: Beliefs, arm: int) -> float:
+    """Covariance of the rewards and costs of an arm, times n, over the pulls of which both are known."""
+    arms, n = state.arms, state.arms.pulls[arm]
+    return float(memory.joint[arm, 0] - arms.reward_sum[arm] * arms.cost_sum[arm, 0] / n) if n > 0 else 0.0
+
+
+@kernel
+def share_correlation(state: State, low: float, memory: Beliefs) -> None:
+    """The common correlation  r = sum n cov / sqrt(sum n v  sum n w),  less what chance may have done to it.
+
+    With  M = sum (n - 1)  its standard error is about  1 / sqrt(M),  and  r max(1 - 9 / (M r^2), 0)  is kept: up to
+    three standard errors count as none, so that nothing is made of arms whose rewards and costs are independent. Nor is
+    of outcomes that do not vary: what is left of their sums is rounding.
+    """
+    arms, together, rewards, costs, pulls = state.arms, 0.0, 0.0, 0.0, 0.0
+    for arm in range(arms.pulls.size):
+        n = arms.pulls[arm]
+        if n > 1:
+            _, span = span_of(state, low, arm, 1)
+            together += coupling(state, memory, arm) / span
+            rewards += max(arms.reward_squares[arm] - arms.reward_sum[arm] * arms.reward_sum[arm] / n, 0.0)
+            paid = arms.cost_sum[arm, 0]
+            costs += max(arms.cost_squares[arm, 0] - paid * paid / n, 0.0) / (span * span)
+            pulls += n - 1.0
+    memory.shared[0] = 0.0
+    if min(rewards, costs) > ROUNDING * pulls:
+        correlation = together / math.sqrt(rewards * costs)
+        if pulls * correlation * correlation > CHANCE:
+            memory.shared[0] = correlation - CHANCE / (pulls * correlation)
 
 
 @kernel
@@ -206,6 +249,7 @@ def renew_all(state: State, low: float, memory: Beliefs) -> None:
     for side in range(2):
         mean, dispersion = common_now(memory.common[side])
         set_common(memory, side, mean, dispersion)
+    share_correlation(state, low, memory)
     for arm in range(state.arms.pulls.size):
         if is_known(state, arm, 0) or is_known(state, arm, 1):
             rewards, costs = put_part(state, low, memory, arm, 0), put_part(state, low, memory, arm, 1)

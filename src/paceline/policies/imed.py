@@ -81,7 +81,10 @@ def evidence(state: State, low: float, price: float, level: float, arm: int) -> 
     reward_spread, reward_third = spread_of(state, low, arm, 0)
     cost_spread, cost_third = spread_of(state, low, arm, 1)
     p, q = 1.0 / (pulls + memory.common[0, STRENGTH]), price / (pulls + memory.common[1, STRENGTH])
-    spread = reward_spread * p + price * q * cost_spread - 2.0 * q * memory.joint[arm, 1]
+    joint = memory.joint[arm, 1]
+    if state.arms.pulls[arm] == 0:
+        joint = memory.shared[0] * math.sqrt(reward_spread * cost_spread)
+    spread = reward_spread * p + price * q * cost_spread - 2.0 * q * joint
     if spread <= 0.0:
         return 0.0
     third = reward_third * p * p - price * q * q * cost_third

@@ -53,6 +53,7 @@ class Memory(NamedTuple):
     parts: Floats
     joint: Floats
     common: Floats
+    shared: Floats
     renewed: Floats
     known: Floats
     clocks: Floats  # (K, 3) experience with the arms, see imed.py
@@ -238,7 +239,8 @@ def choose(params: Params, state: State) -> Decision:
 @kernel
 def beliefs_in(memory: Memory) -> Beliefs:
     """What is believed with one resource."""
-    return Beliefs(memory.beliefs, memory.parts, memory.joint, memory.common, memory.renewed, memory.known)
+    m = memory
+    return Beliefs(m.beliefs, m.parts, m.joint, m.common, m.shared, m.renewed, m.known)
 
 
 @kernel
