@@ -818,6 +818,7 @@ def test_a_journal_makes_a_restarted_worker_the_same_life(store, tmp_path):
     open_decision = pull(first)
     play(first, 20)
     life, spent, line, standing = first._standing.life, first.spent, first.credited, first._standing
+    assert [file.stat().st_mode & 0o077 for file in (path, tmp_path / "journal.life")] == [0, 0]  # nobody else's
     first._journal.close()  # as a crash would
     here.members().discard(first)
     second = joined(store, journal=path, rotate_every=30, closed="gzip")

@@ -84,6 +84,7 @@ class LifeFile:
             "intent": None if intent is None else intent._asdict(),
         }
         with all_or_nothing(self.path) as unfinished, open(unfinished, "w", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), 0o600)
             json.dump(document, file)
             file.flush()
             os.fsync(file.fileno())
