@@ -16,7 +16,7 @@ from paceline.interrupts import interrupts_held
 
 @pytest.fixture(autouse=True)
 def usual_handler():
-    """Also where whoever began this run has had Ctrl-C ignored, as a shell does for what it leaves in the background."""
+    """Also where this run was begun with Ctrl-C ignored, as a shell does for what it leaves in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
