@@ -14,6 +14,14 @@ from paceline.compile import Job, Loop
 from paceline.interrupts import interrupts_held
 
 
+@pytest.fixture(autouse=True)
+def usual_handler():
+    """Also where this run was begun with Ctrl-C ignored, as a shell does for what it leaves in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def strike():
     os.kill(os.getpid(), signal.SIGINT)
 
