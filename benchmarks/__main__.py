@@ -13,7 +13,6 @@ from benchmarks import (
     arms,
     cluster,
     crash,
-    history,
     late_rewards,
     live,
     live_size,
@@ -29,8 +28,7 @@ from benchmarks import (
 )
 
 QUICK = {
-    module.__name__.rpartition(".")[2]: module
-    for module in (rounds, arms, scale, lp, threads, live, memory, history, startup)
+    module.__name__.rpartition(".")[2]: module for module in (rounds, arms, scale, lp, threads, live, memory, startup)
 }
 SLOW = {
     **{"cluster": cluster, "resources": resources, "late_rewards": late_rewards, "service": service},
