@@ -13,6 +13,7 @@ from benchmarks import (
     arms,
     cluster,
     crash,
+    history,
     late_rewards,
     live,
     live_size,
@@ -28,7 +29,8 @@ from benchmarks import (
 )
 
 QUICK = {
-    module.__name__.rpartition(".")[2]: module for module in (rounds, arms, scale, lp, threads, live, memory, startup)
+    module.__name__.rpartition(".")[2]: module
+    for module in (rounds, arms, scale, lp, threads, live, memory, history, startup)
 }
 SLOW = {
     **{"cluster": cluster, "resources": resources, "late_rewards": late_rewards, "service": service},

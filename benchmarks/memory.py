@@ -8,7 +8,7 @@ from benchmarks.turns import line
 # Of Linux: the peak of getrusage would be that of the process that started this one, if that is larger.
 SCRIPT = """
 from pathlib import Path
-from paceline.paper.reproduce import reproduce
+from paceline import reproduce
 reproduce(2)
 (peak,) = (line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
 print(peak)

@@ -6,6 +6,7 @@ import numpy as np
 
 from paceline import Policy, Problem
 from paceline.grafting import simulator_for
+from paceline.kernels.page import NO_PAGE, Page
 from paceline.simulation.simulate import setting_of
 from paceline.worlds.stationary import world_of
 
@@ -17,17 +18,23 @@ class Play:
     problem: Problem
     policy: Policy
     horizon: int
+    page: Page | int = NO_PAGE  # to write history to
 
     def __post_init__(self) -> None:
         setting = setting_of(self.problem, self.horizon)
         self.params = self.policy.params(setting)
         self.world = world_of(self.problem)
         self.storage = self.policy.new_storage(setting, 0, 0)
-        self.simulate = simulator_for(type(self.policy), type(self.world))
+        self.simulate = simulator_for(type(self.policy), type(self.world), is_kept=self.page is not NO_PAGE)
+
+    @property
+    def played(self) -> int:
+        """How many rounds."""
+        return int(self.storage.tally[0].t)
 
     def rounds(self, count: int) -> None:
         """Play so many more rounds."""
-        self.simulate(self.params, self.storage, self.world.data, int(self.storage.tally[0].t) + count)
+        self.simulate(self.params, self.storage, self.world.data, self.page, self.played + count)
 
 
 def spread_problem(arms: int) -> Problem:

@@ -10,6 +10,10 @@ from paceline.policies import POLICIES
 ROUNDS = 300_000
 TARGETS = {"thompson": "at most 6", "index": "at most 3"}
 TARGETS |= dict.fromkeys(("suak", "one-phase", "ucb-simplex"), "at most 2.5")
+# Of the field, without a linear program.
+TARGETS |= dict.fromkeys(("lagrangian", "lagrange-bwk", "best-of-both-worlds", "replenishable"), "at most 4")
+TARGETS |= dict.fromkeys(("exp3-six", "lagrange-cbwlc", "primal-dual-bwk", "queue", "kube"), "at most 4")
+TARGETS |= dict.fromkeys(("optimistic-lp", "ucb-bwk", "sw-ucb", "control-budget"), "at most 6")
 WARM_UP = 600_000  # beyond the phase 1 of SUAK, so that every policy does its full work
 
 

@@ -29,10 +29,12 @@ def cold(*arguments: str) -> None:
 
 
 def cold_reproduce() -> None:
-    """Until the first rounds are played: the compiler for the first batch of policies, then one round of each."""
+    """Until the first rounds are played: the compiler for all policies, then one round of each."""
     code = "import paceline as pl; from paceline.compile import compile_ahead; "
-    code += "from paceline.paper.reproduce import BATCHES; compile_ahead(list(BATCHES[0].values()), ['simulation']); "
-    cold("-c", code + "pl.simulate(pl.paper.three_arms(), BATCHES[0], rounds=1, trials=1)")
+    code += "from paceline.experiments.shipped import papers_experiment; "
+    code += "policies = {label: spec.policy for label, spec in papers_experiment(1, 1, 1, 0).policies.items()}; "
+    code += "compile_ahead(list(policies.values()), ['simulation']); "
+    cold("-c", code + "pl.simulate(pl.paper.three_arms(), policies, rounds=1, trials=1)")
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from paceline.kernels.lp import solve_program
 from paceline.kernels.random import decision_uniform
 from paceline.kernels.state import Decision, State, program_in, steering_in
 from paceline.policies import thompson
-from paceline.policies.one_phase import remaining_rate
+from paceline.policies.optimism import remaining_rate
 from paceline.policies.policy import Setting
 from paceline.policies.thompson import ThompsonPacer, draw_scores
 

@@ -47,14 +47,10 @@ def paper() -> dict[str, Floats]:
 def family(kind: str) -> dict[str, Floats]:
     """The same on random problems, each in units of the median of the default on it."""
     policies = {label: policy for label, policy in {**DIAL, **OTHERS}.items() if label in FEWER}
-    arena = pl.compare(kind, policies, problems=PROBLEMS, rounds=ROUNDS, trials=TRIALS, seed=SEED, horizons=[ROUNDS])
-    units = [max(float(np.median(res["index, rise=1"].steady_regret[:, -1])), 0.1) for res in arena.results]
-    return {
-        label: np.concatenate(
-            [res[label].steady_regret[:, -1] / unit for res, unit in zip(arena.results, units, strict=True)]
-        )
-        for label in arena.labels
-    }
+    study = pl.compare(kind, policies, problems=PROBLEMS, rounds=ROUNDS, trials=TRIALS, seed=SEED)
+    regret = dict(zip(study.labels, study.together.regret, strict=True))
+    units = np.maximum(np.median(regret["index, rise=1"], axis=-1, keepdims=True), 0.1)
+    return {label: (ends / units).ravel() for label, ends in regret.items()}
 
 
 def draw(found: dict[str, dict[str, list[float]]]) -> None:

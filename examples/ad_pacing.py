@@ -1,4 +1,7 @@
-"""Pace an advertising campaign: money by the clock, traffic in waves, clicks that come minutes later.
+"""Pace an advertising campaign
+============================
+
+Money comes in by the clock, traffic in waves, and clicks minutes later.
 
 A campaign has four creatives and 45 dollars a day, which come in by the clock (``hourly``). Requests for an impression
 come once a minute at night and a dozen times a minute in the evening. Which creative shall be shown, or none?

@@ -1,4 +1,7 @@
-"""Run an adaptive clinical trial on a weekly grant: outcomes come months late, and an unsafe treatment is stopped.
+"""Run an adaptive clinical trial on a weekly grant
+================================================
+
+Outcomes come months late, and an unsafe treatment is stopped.
 
 Twenty patients a week come to a clinic. Five treatments are on trial; what they cost and how often they succeed is not
 known. Each week a grant of 50,000 euros arrives. It is credited over the patients of the week (`Bandit.credit` with

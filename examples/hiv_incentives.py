@@ -1,4 +1,8 @@
-"""How much cash to offer so that people come for their HIV test results: a replay of a randomised field experiment.
+"""Cash for coming: replay a field experiment
+==========================================
+
+How much cash should be offered so that people come for the results of their HIV tests? A randomised experiment is
+replayed.
 
 Data: Rebecca L. Thornton, "The Demand for, and Impact of, Learning HIV Status", American Economic Review 98 (5), 2008,
 1829-1863; the table ``thornton_hiv`` of the package ``causaldata`` by Nick Huntington-Klein (PyPI). In rural Malawi

@@ -1,4 +1,7 @@
-"""Sell from a shelf that is filled at a steady rate: an offer is made only if the shelf can cover it.
+"""Sell from a shelf that is filled at a steady rate
+=================================================
+
+An offer is made only if the shelf can cover it.
 
 A coffee roastery fills 0.9 bags for every visitor of its shop. Each visitor is shown one offer and takes as many bags
 as he or she likes, up to the limit of the offer. Whoever is shown an offer must get all that it allows, so an offer is

@@ -1,4 +1,7 @@
-"""Send requests to language models under two budgets at once: dollars, and the tokens that a provider lets through.
+"""Send requests to language models under two budgets
+==================================================
+
+Dollars, and the tokens that a provider lets through: both lines hold at once.
 
 A gateway gets a request every second and may send it to one of four models, or answer it with a canned text.
 

@@ -1,4 +1,7 @@
-"""Plan the tasks of a satellite on solar power: nothing comes in during the eclipse, and the computer restarts once.
+"""Plan the tasks of a satellite on solar power
+============================================
+
+Nothing comes in during the eclipse, and the computer restarts once.
 
 The satellite circles the Earth in 95 minutes, 60 of them in sunlight, where its panels bring 1,800 joules a minute more
 than it needs to live. Every minute there is a target below, and one task can be done.

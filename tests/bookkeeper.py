@@ -21,11 +21,15 @@ from paceline import (
     Bandit,
     Conflict,
     InvalidValue,
+    Lagrangian,
     OnePhase,
     PacelineError,
     PrimalDual,
+    PrimalDualBwK,
     SkipFirst,
+    SlidingWindowUCB,
     ThompsonLP,
+    UCBBwK,
     UCBSimplex,
     UnknownName,
 )
@@ -33,18 +37,28 @@ from paceline.live import snapshot
 from paceline.policies import POLICIES as EVERY_POLICY
 from paceline.policies import make_policy
 
+# Those whose learners need a horizon.
+OF_A_GAME = [name for name, policy in EVERY_POLICY.items() if issubclass(policy, Lagrangian | PrimalDualBwK)]
+
 # Every policy that can run live, with the parameters that it needs for it.
 NEEDED = {
     "one-phase": OnePhase(horizon=200),
     "primal-dual": PrimalDual(horizon=300),
     "skip-first": SkipFirst(horizon=200),
+    "sw-ucb": SlidingWindowUCB(horizon=200, window=20),
     "thompson-lp": ThompsonLP(horizon=200),
+    "ucb-bwk": UCBBwK(horizon=200),
     "ucb-simplex": UCBSimplex(lam=1),
+    **{name: make_policy(name, horizon=200) for name in OF_A_GAME},
 }
 POLICIES = {name: NEEDED.get(name, name) for name, policy in EVERY_POLICY.items() if not policy.told_truth}
 
-# Those of them that can do with several resources.
-FOR_SEVERAL = {name: policy for name, policy in POLICIES.items() if EVERY_POLICY[name].resources is None}
+# Those of them that can do with several resources, of which one is a battery.
+FOR_SEVERAL = {
+    name: policy
+    for name, policy in POLICIES.items()
+    if EVERY_POLICY[name].resources is None and EVERY_POLICY[name].refillable
+}
 
 # Two resources for arms a, b and c: one with a line of its own, one that is a battery.
 SEVERAL = {

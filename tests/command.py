@@ -12,7 +12,7 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYT
 
 def call(*arguments: object, **keywords: object) -> subprocess.CompletedProcess[str]:
     """Run ``paceline`` to its end."""
-    settings = {"capture_output": True, "text": True, "timeout": 120, "env": ENVIRONMENT, **keywords}
+    settings = {"capture_output": True, "text": True, "timeout": 300, "env": ENVIRONMENT, **keywords}
     return subprocess.run([str(SCRIPT), *map(str, arguments)], check=False, **settings)
 
 

@@ -6,11 +6,28 @@ from typing import Any
 import pytest
 
 FIRST = ("index", "thompson", "suak", "uniform")
+# Systems of the field that share most of their text: where other policies are in the first lane, these are not.
+LATER = (
+    "lagrangian",
+    "lagrange-bwk",
+    "best-of-both-worlds",
+    "replenishable",
+    "exp3-six",
+    "lagrange-cbwlc",
+    "primal-dual-bwk",
+    "queue",
+    "kube",
+)
 
 
 def marks_of(name: str) -> Any:
     """The lane of a policy."""
     return () if name in FIRST else pytest.mark.slow
+
+
+def later(names: Iterable[str]) -> list[Any]:
+    """The names of policies, those of the field in the second lane."""
+    return [pytest.param(name, marks=pytest.mark.slow if name in LATER else ()) for name in names]
 
 
 def in_lanes(table: Mapping[str, Any]) -> list[Any]:

@@ -116,6 +116,7 @@ class Run:
         self.reward_sum = [0.0] * problem.arms
         self.cost_sum = [0.0] * problem.arms
         self.decisions: list[int] = []
+        self.history: list[tuple[int, int, float, float]] = []  # round, arm, reward, cost
 
     def headroom(self) -> Fraction:
         """c t - S_c(t - 1)."""
@@ -150,6 +151,7 @@ class Run:
             self.pulls[arm] += 1
             self.reward_sum[arm] += reward
             self.cost_sum[arm] += cost
+            self.history.append((self.t, arm, reward, cost))
             paid = Fraction(cost)
             self.spent += math.ceil(paid / UNIT) * UNIT
         self.settle(arm)
@@ -255,14 +257,14 @@ class Guarded(Run):
 
 
 class OnePhase(Guarded):
-    """The optimistic program at the remaining rate (c T - S_c) / (T - t + 1)."""
+    """The optimistic program at the remaining rate (c T - S_c) / (T - t + 1), 0 once all is spent."""
 
     def __init__(self, problem: Problem, seed: int, stream: int, horizon: int, a: float = 3.0) -> None:
         super().__init__(problem, seed, stream)
         self.horizon, self.a = horizon, a
 
     def pull_decided(self) -> None:
-        rate = (self.c * self.horizon - self.spent) / (self.horizon - self.t + 1)
+        rate = max((self.c * self.horizon - self.spent) / (self.horizon - self.t + 1), Fraction(0))
         base = by_enumeration(*self.optimistic(self.a * math.log(self.horizon)), rate)
         self.pull(base.expensive if base.expensive == base.cheap or self.chance() < base.weight else base.cheap)
 
@@ -323,6 +325,168 @@ class ThompsonLP(OnePhase):
         rate = (self.c * self.horizon - self.spent) / (self.horizon - self.t + 1) if self.update else self.c
         base = by_enumeration(rewards, costs, rate)
         self.pull(base.expensive if base.expensive == base.cheap or self.chance() < base.weight else base.cheap)
+
+
+class FromTheFirstRound(Run):
+    """A baseline behind the guard that pulls no arm first: an arm of the optimistic mix at a rate."""
+
+    def run(self, rounds: int) -> None:
+        while self.t <= rounds:
+            if self.guard_refuses():
+                self.skip()
+            else:
+                base = by_enumeration(*self.bounds(), self.rate())
+                self.pull(base.expensive if self.chance() < base.weight else base.cheap)
+
+    def bounds(self) -> tuple[list[float], list[float]]:
+        raise NotImplementedError
+
+    def rate(self) -> Fraction:
+        return self.c
+
+
+class UCBBwK(FromTheFirstRound):
+    """p = argmax UCB_r.p  s.t.  LCB_x.p <= (1 - eps) B / T;  UCB = min(1, m + 2 rad(m, n + 1)),  m = sum / (n + 1)."""
+
+    def __init__(
+        self, problem: Problem, seed: int, stream: int, horizon: int, a: float = 1.0, shrinkage: float | None = None
+    ) -> None:
+        super().__init__(problem, seed, stream)
+        arms, budget = problem.arms, problem.budget * horizon
+        self.alpha = a * math.log(arms * horizon)
+        load = self.alpha * arms / budget
+        self.eps = min(1.0, math.sqrt(load) + math.log(horizon) * load) if shrinkage is None else shrinkage
+
+    def rad(self, mean: float, number: int) -> float:
+        return math.sqrt(self.alpha * mean / number) + self.alpha / number
+
+    def bounds(self) -> tuple[list[float], list[float]]:
+        numbers = [n + 1 for n in self.pulls]
+        earns = [total / n for total, n in zip(self.reward_sum, numbers, strict=True)]
+        takes = [total / n for total, n in zip(self.cost_sum, numbers, strict=True)]
+        return (
+            [projected(m + 2 * self.rad(m, n)) for m, n in zip(earns, numbers, strict=True)],
+            [projected(m - 2 * self.rad(m, n)) for m, n in zip(takes, numbers, strict=True)],
+        )
+
+    def rate(self) -> Fraction:
+        return (1 - Fraction(self.eps)) * self.c
+
+
+class SlidingWindowUCB(FromTheFirstRound):
+    """The same with the radius sqrt(2 log(12 K T^3) / (n + 1)) and with outcomes of rounds t - w .. t - 1 only."""
+
+    def __init__(self, problem: Problem, seed: int, stream: int, horizon: int, window: int) -> None:
+        super().__init__(problem, seed, stream)
+        self.strength = 2 * math.log(12 * problem.arms * horizon**3)
+        self.window = window
+
+    def bounds(self) -> tuple[list[float], list[float]]:
+        rewards, costs = [], []
+        for arm in self.arms:
+            seen = [(reward, cost) for t, i, reward, cost in self.history if i == arm and self.t - self.window <= t]
+            number = len(seen) + 1
+            wide = radius(self.strength, number)
+            rewards.append(projected(sum(reward for reward, _ in seen) / number + wide))
+            costs.append(projected(sum(cost for _, cost in seen) / number - wide))
+        return rewards, costs
+
+
+class PacedLP(Guarded):
+    """The optimistic program at c with radius sqrt(a log t / n); its base is paced as pacing.py says."""
+
+    def __init__(self, problem: Problem, seed: int, stream: int, a: float = 2.0) -> None:
+        super().__init__(problem, seed, stream)
+        self.a = a
+
+    def pull_decided(self) -> None:
+        base = by_enumeration(*self.optimistic(self.a * math.log(self.t)), self.c)
+        self.pull(base.expensive if self.headroom() >= self.needed(base) else base.cheap)
+
+    def needed(self, base: Base) -> float:
+        if base.cheap in {base.expensive, self.null}:
+            return 1.0
+        costs = [cost for _, arm, _, cost in self.history if arm == base.cheap]
+        spread = np.var(costs) + 0.25 / len(costs)
+        drift = self.budget - self.mean_cost(base.cheap)
+        buffer = spread / (2 * drift) * math.log(1 + self.t * drift**2 / spread) if drift > 0 else 0.0
+        return 2.0 - self.budget + buffer
+
+
+class ControlBudget(Run):
+    """One resource, means known: the three cases of the page, with tau = C log(T - t)."""
+
+    def __init__(self, problem: Problem, seed: int, stream: int, horizon: int, buffer: float) -> None:
+        super().__init__(problem, seed, stream)
+        self.base = by_enumeration(problem.reward_means, problem.cost_means, problem.budget)
+        self.horizon, self.buffer = horizon, buffer
+
+    def run(self, rounds: int) -> None:
+        while self.t <= rounds:
+            tau = self.buffer * math.log(max(self.horizon - self.t, 1))
+            if self.guard_refuses():
+                self.skip()
+            elif self.base.expensive == self.base.cheap or self.headroom() >= tau:
+                self.pull(self.base.expensive)
+            else:
+                self.pull(self.base.cheap)
+
+
+class ControlBudgetOfSeveral:
+    """The general rule, with the mix of each round found by a linear program in p and g."""
+
+    def __init__(self, problem: Problem, seed: int, stream: int, horizon: int, buffer: float) -> None:
+        self.problem, self.horizon, self.buffer = problem, horizon, buffer
+        self.key, self.world = (np.uint64(seed), np.uint64(stream)), problem.sample(seed, stream)
+        self.rewards = np.append(problem.reward_means, 0.0)
+        self.costs = np.vstack([problem.consumption_means, np.zeros(len(problem.resources))]).T  # (D, K + 1)
+        self.rates = np.array(problem.rates)
+        ones = np.ones((1, self.rewards.size))
+        best = linprog(-self.rewards, self.costs, self.rates, ones, [1.0], bounds=(0, None)).x
+        self.support = [int(i) for i in np.flatnonzero(best > 1e-9)]
+        self.binding = np.flatnonzero(self.rates - self.costs @ best < 1e-9)
+        self.spent = [Fraction(0)] * len(self.rates)
+        self.decisions: list[int] = []
+        self.mixes: dict[tuple[bool, ...], np.ndarray] = {}
+
+    def mix(self, short: tuple[bool, ...]) -> np.ndarray:
+        """The mix with the largest g, given which resources are below the threshold; one entry per arm and null."""
+        if short not in self.mixes:
+            used, signs = self.costs[:, self.support], np.where(short, -1.0, 1.0)
+            rows = [np.append(used[d], -signs[d]) for d in self.binding] + [np.append(np.ones(len(self.support)), 0.0)]
+            spare = [d for d in range(len(short)) if short[d] and d not in self.binding]
+            limits = [np.append(used[d], 0.5) for d in spare]  # rate - use >= g / 2
+            best = linprog(
+                np.append(np.zeros(len(self.support)), -1.0),
+                limits or None,
+                self.rates[spare] if spare else None,
+                rows,
+                [*self.rates[self.binding], 1.0],
+                bounds=(0, None),
+            )
+            assert best.success, best.message
+            found = np.zeros(self.rewards.size)
+            found[self.support] = best.x[:-1]
+            self.mixes[short] = found
+        return self.mixes[short]
+
+    def run(self, rounds: int) -> None:
+        largest = np.array(self.problem.most)  # (D, K)
+        for t in range(1, rounds + 1):
+            tau = self.buffer * math.log(max(self.horizon - t, 1))
+            left = [Fraction(c) * t - paid for c, paid in zip(self.problem.rates, self.spent, strict=True)]
+            mix = self.mix(tuple(h < tau for h in left))
+            arm = int(np.searchsorted(np.cumsum(mix), decision_uniform(*self.key, t), side="right"))
+            if any(h < least for h, least in zip(left, largest.min(axis=1), strict=True)):
+                self.decisions.append(SKIP)
+            elif arm == self.problem.arms:
+                self.decisions.append(arm)
+            elif any(h < most for h, most in zip(left, largest[:, arm], strict=True)):
+                self.decisions.append(SKIP)
+            else:
+                self.decisions.append(arm)
+                for d, cost in enumerate(self.world.pull(arm)[1].values()):
+                    self.spent[d] += math.ceil(Fraction(cost) / UNIT) * UNIT
 
 
 class UCBSimplex(Guarded):

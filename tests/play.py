@@ -16,6 +16,7 @@ from paceline.game import calls_with
 from paceline.grafting import Calls, bound_rare_calls, puller_for, simulator_for
 from paceline.kernels.budget import Books, units_for
 from paceline.kernels.jit import plain
+from paceline.kernels.page import NO_PAGE
 from paceline.kernels.state import SKIP, Decision, State, Storage, books_in, state_in
 from paceline.policies import make_policy
 from paceline.policies.policy import Policy, Setting
@@ -153,7 +154,7 @@ def follow(kind: type[Policy], game: Game, rounds: Rounds) -> None:
 
 def simulate(game: Game, until: int) -> None:
     """Play on in one go until round ``until`` is settled."""
-    simulator_for(type(game.policy), type(game.world))(game.params, game.storage, game.world.data, until)
+    simulator_for(type(game.policy), type(game.world))(game.params, game.storage, game.world.data, NO_PAGE, until)
 
 
 SCRATCH_NUMBERS = [4, 5]  # rows of storage.numbers that are scratch

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import paceline as pl
-from paceline.experiments.folder import LOCK, PARTS, TOTALS, RunFolder
+from paceline.experiments.cells import PARTS, TOTALS
+from paceline.experiments.folder import LOCK, RunFolder
 
 PAPERS_POLICIES = ["suak", "one-phase", "primal-dual", "ucb-simplex"]
 # 40 tasks of 200,000 rounds: a tenth of a second each, and no worker is ever without one.

@@ -22,6 +22,7 @@ import importlib, json, sys
 from pathlib import Path
 import paceline
 from paceline.grafting import simulator_for
+from paceline.kernels.page import NO_PAGE
 from paceline.kernels.state import state_in
 from paceline.worlds.stationary import StationaryWorld
 from paceline.policies.policy import Setting
@@ -33,7 +34,7 @@ problem = Problem.beta([0.3, 0.9], [0.2, 0.6], budget=0.5)
 setting = Setting(arms=2, rates=(0.5,), rounds=500, problem=problem)
 storage = policy.new_storage(setting, 1, 0)
 simulate = simulator_for(type(policy), StationaryWorld)
-simulate(policy.params(setting), storage, StationaryWorld(problem).data, 500)
+simulate(policy.params(setting), storage, StationaryWorld(problem).data, NO_PAGE, 500)
 arms = state_in(storage).arms
 print(json.dumps({
     "package": str(Path(paceline.__file__).parent),
@@ -283,6 +284,7 @@ class Expensive(Cheap):
 PLAY_WORLDS = """
 import importlib, json, sys
 from paceline.grafting import simulator_for
+from paceline.kernels.page import NO_PAGE
 from paceline.policies.policy import Setting
 from paceline.policies.uniform import Uniform
 
@@ -290,7 +292,7 @@ worlds = importlib.import_module("my_worlds")
 setting = Setting(arms=2, rates=(1.0,))
 for name in sys.argv[1:]:
     storage, world = Uniform().new_storage(setting, 1, 0), getattr(worlds, name)()
-    simulator_for(Uniform, type(world))(Uniform().params(setting), storage, world.data, 100)
+    simulator_for(Uniform, type(world))(Uniform().params(setting), storage, world.data, NO_PAGE, 100)
     print(json.dumps([float(storage.tally[0].earned), float(storage.costs[1].sum())]))
 """
 

@@ -13,7 +13,6 @@ from interrupt import interrupted
 
 import paceline
 from paceline import cli
-from paceline.paper import reproduce
 from paceline.paper.claims import CLAIMS
 from paceline.policies import POLICIES
 from paceline.simulation.simulate import Trial, run_trial
@@ -41,7 +40,7 @@ def test_version():
 @pytest.mark.parametrize(
     ("command", "options"),
     [
-        ("reproduce", ["--figure", "--rounds", "--trials", "--seed", "--formats", "--out"]),
+        ("reproduce", ["--figure", "--rounds", "--trials", "--seed", "--out", "--show", "--dask"]),
         ("solve", ["FILE", "--rewards", "--costs", "--budget", "--json"]),
         ("policies", ["NAME"]),
         ("log", ["JOURNAL", "--tail", "--since", "--until", "--json", "--verify", "--repair", "--csv", "--parquet"]),
@@ -170,9 +169,9 @@ def strictly(text: str) -> dict[str, object]:
 def test_reproduce_writes_figures_and_reports(reproduced):
     folder, done = reproduced
     assert done.returncode == 0, done.stderr
-    expected = {f"figure{number}.{ending}" for number in (1, 2) for ending in ("npz", "png", "pdf", "svg")}
-    expected |= {"report.json", "report.md"}
-    assert {path.name for path in folder.iterdir()} == expected
+    tables = ("-summary.csv", "-summary.tex", "-problems.tex")
+    expected = {f"figure{number}{ending}" for number in (1, 2) for ending in ("", ".png", ".pdf", ".svg", *tables)}
+    assert {path.name for path in folder.iterdir()} == expected | {"report.html", "report.json", "report.md", "figures"}
     for name in ("figure1.png", "figure2.png"):
         assert (folder / name).read_bytes().startswith(b"\x89PNG")
 
@@ -197,9 +196,8 @@ def test_reproduce_reports_numbers_to_programs(reproduced):
     assert report["versions"]["paceline"] == paceline.__version__
     for entry in report["figures"]:
         assert (entry["rounds"], entry["trials"], entry["seed"]) == (3000, 2, 0)
-        assert set(entry["policies"]) == set(reproduce.POLICIES)
         assert {"SUAK", "OPS", "PDS", "USS", "Index pacer", "Epsilon-greedy", "Greedy"} <= set(entry["policies"])
-        raw = paceline.Results.load(folder / f"figure{entry['figure']}.npz")
+        (raw,) = paceline.Study.open(folder / f"figure{entry['figure']}").values()
         assert paceline.Problem.from_dict(entry["problem"]) == raw.problem
         for label, numbers in entry["policies"].items():
             assert numbers["min_headroom"] >= 0
@@ -218,11 +216,11 @@ def test_reproduce_reports_to_people(reproduced):
         assert claim["says"] in text
         assert claim["measured"] in text
     for words in (
-        "figure1.png",
-        "figure2.png",
+        "figures/figure1-paper.svg",
+        "figures/figure2-paper.svg",
         "R_a, guard skips",
         "luck of costs",
-        "2 trials of 3,000 rounds, seed 0",
+        "figure1: 1 problem, 13 policies, 2 trials of 3,000 rounds, seed 0",
     ):
         assert words in text
 
@@ -234,7 +232,7 @@ def test_the_two_figures_have_streams_of_their_own(reproduced):
     streams = [set(range(entry["first_stream"], entry["first_stream"] + entry["trials"])) for entry in figures]
     assert not streams[0] & streams[1]
     for entry in figures:
-        raw = paceline.Results.load(folder / f"figure{entry['figure']}.npz")
+        (raw,) = paceline.Study.open(folder / f"figure{entry['figure']}").values()
         points = np.array([3000])
         for number in range(entry["trials"]):
             trial = Trial(raw.problem, paceline.UCBSimplex(lam=9), points, 0, entry["first_stream"] + number)
@@ -244,11 +242,10 @@ def test_the_two_figures_have_streams_of_their_own(reproduced):
 def test_reproduce_one_figure_twice_into_the_same_folder(tmp_path):
     reports = []
     for _ in range(2):
-        small = ("--figure", 1, "--rounds", 600, "--trials", 1, "--seed", 5, "--formats", "png")
+        small = ("--figure", 1, "--rounds", 600, "--trials", 1, "--seed", 5)
         shown = succeeded("reproduce", *small, "--out", tmp_path)
         assert "Figure 2" not in shown
-        names = {path.name for path in tmp_path.iterdir()}
-        assert names == {"figure1.npz", "figure1.png", "report.json", "report.md"}
+        assert {"figure1", "figure1.png", "report.json", "report.md"} <= {path.name for path in tmp_path.iterdir()}
         report = strictly((tmp_path / "report.json").read_text(encoding="utf-8"))
         (entry,) = report["figures"]
         assert (entry.pop("seconds") >= 0, entry["seed"]) == (True, 5)
@@ -325,9 +322,8 @@ REFUSED: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {
     "nested beyond all reason": (("solve", "nested.toml"), ("nested.toml",)),
     "no rounds": (("reproduce", "--rounds", 0, "--out", "out"), ("rounds must be", "got 0")),
     "no trials": (("reproduce", "--trials", 0, "--out", "out"), ("trials must be", "got 0")),
-    "no such format": (("reproduce", "--formats", "png,gif", "--out", "out"), ("format must be", "got 'gif'")),
     "negative seed": (("reproduce", "--seed", -1, "--out", "out"), ("seed must be", "got -1")),
-    "out is a file": (("reproduce", "--rounds", 10, "--out", "good.toml"), ("good.toml", "File exists")),
+    "out is a file": (("reproduce", "--rounds", 10, "--out", "good.toml"), ("good.toml", "Not a directory")),
     "out is below a file": (("reproduce", "--rounds", 10, "--out", "good.toml/out"), ("good.toml", "Not a directory")),
 }
 

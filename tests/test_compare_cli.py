@@ -1,21 +1,24 @@
 """``paceline compare``, as a user meets it."""
 
-import json
+import shutil
 import subprocess
 from functools import partial
 from pathlib import Path
 
 import command
 import pytest
+from comparing import bits
 
 import paceline as pl
 from paceline.cli.compare import policies_of
-from paceline.experiments.arena import Arena
+from paceline.experiments.shipped import COMPARISON
 from paceline.policies import POLICIES
+from paceline.problems.toml import read_toml
 
 pytestmark = pytest.mark.slow
 
 TINY = ("--problems", 2, "--rounds", 300, "--trials", 2)
+TABLES = ("summary.csv", "summary.tex", "problems.tex", "together.csv", "together.tex")
 call = partial(command.call, "compare")
 
 
@@ -27,66 +30,68 @@ def compared(tmp_path_factory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     return folder, call("mixed", "rare", "--policies", policies, *TINY, "--seed", 3, "--out", folder)
 
 
-def test_writes_figures_totals_and_reports(compared):
+def test_writes_a_run_for_each_kind_and_one_report(compared):
     folder, done = compared
     assert done.returncode == 0, done.stderr
-    names = {f"compare-{kind}.{ending}" for kind in ("mixed", "rare") for ending in ("png", "npz")}
-    assert {path.name for path in folder.iterdir()} == names | {"compare.md", "compare.json"}
-    assert (folder / "compare-rare.png").read_bytes().startswith(b"\x89PNG")
-    assert f"Written to {folder}: compare-mixed.npz" in done.stdout
+    tables = {f"{kind}-{name}" for kind in ("mixed", "rare") for name in TABLES}
+    assert {path.name for path in folder.iterdir()} == {"mixed", "rare", "figures", "report.html", "report.md"} | tables
+    assert {path.name for path in (folder / "rare").iterdir()} - {".lock"} == {"manifest.json", "totals.parquet"}
+    assert f"Written to {folder}: figures, mixed, mixed-problems.tex" in done.stdout
 
 
 def test_prints_the_tables_of_each_kind(compared):
     folder, done = compared
-    text = (folder / "compare.md").read_text(encoding="utf-8")
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    page = (folder / "report.html").read_text(encoding="utf-8")
     for kind in ("mixed", "rare"):
-        arena = Arena.load(folder / f"compare-{kind}.npz")
-        assert arena.labels == ("suak", "one-phase", "one-phase:a=2")
-        assert list(arena.problems) == pl.problems.family(kind, 2, seed=3)
-        assert (
-            f"{kind}: 2 problems, 2 trials of 300 rounds, seed 3\n\n{arena.table()}\n\n{arena.by_problem()}"
-            in done.stdout
-        )
-        assert arena.table().to_markdown() in text
-        assert arena.by_problem().to_markdown() in text
-        assert f"(compare-{kind}.png)" in text
+        study = pl.Study.open(folder / kind)
+        assert study.labels == ["suak", "one-phase", "one-phase:a=2"]
+        assert study.problems == pl.problems.family(kind, 2, seed=3)
+        size = f"{kind}: 2 problems, 3 policies, 2 trials of 300 rounds, seed 3"
+        assert f"{size}\n\n{study.together.table()}\n\n{study.table()}" in done.stdout
+        assert study.together.table().to_markdown() in text
+        assert study.together.table().to_html("x")[len('<table aria-label="x">') :] in page
+        assert f"(figures/{kind}-together-spread.svg)" in text
+        assert size in text
     assert "yardstick" in text
     assert "below 0.1 counts as 0.1" in text
-
-
-def test_reports_numbers_to_programs(compared):
-    folder, _ = compared
-    data = json.loads((folder / "compare.json").read_text(encoding="utf-8"), parse_constant=pytest.fail)
-    assert data["version"] == pl.__version__
-    assert list(data["kinds"]) == ["mixed", "rare"]
-    for kind, entry in data["kinds"].items():
-        arena = Arena.load(folder / f"compare-{kind}.npz")
-        assert (entry["rounds"], entry["trials"], entry["seed"], entry["reference"]) == (300, 2, 3, "suak")
-        for score in arena.scores():
-            found = entry["policies"][score.label]
-            assert found["ratio"]["value"] == score.ratio.value
-            assert (found["gain"]["low"], found["gain"]["high"]) == (score.gain.low, score.gain.high)
-            assert (found["won"], found["causes"]) == (score.won, score.causes)
-        for problem, found in zip(arena.problems, entry["problems"], strict=True):
-            assert pl.Problem.from_dict(found["problem"]) == problem
-            assert found["limit"] == pytest.approx(pl.theory.limit(problem, 300))
-    assert entry["policies"]["one-phase:a=2"]["policy"] == "OnePhase(a=2, horizon=None, time_row=True)"
 
 
 def test_the_same_twice(compared, tmp_path):
     folder, _ = compared
     again = call("rare", "--policies", "one-phase:a=2", *TINY, "--seed", 3, "--out", tmp_path)
     assert again.returncode == 0, again.stderr
-    first = json.loads((folder / "compare.json").read_text(encoding="utf-8"))["kinds"]["rare"]["problems"]
-    second = json.loads((tmp_path / "compare.json").read_text(encoding="utf-8"))["kinds"]["rare"]["problems"]
-    for one, other in zip(first, second, strict=True):
-        assert one["steady_regret"]["one-phase:a=2"] == other["steady_regret"]["one-phase:a=2"]
+    first, second = (pl.Study.open(each / "rare") for each in (folder, tmp_path))
+    for name in first:
+        assert bits(first[name]["one-phase:a=2"]) == bits(second[name]["one-phase:a=2"])
+
+
+def test_the_file_that_is_shown_is_the_experiment(compared, tmp_path):
+    folder, _ = compared
+    policies = "suak,one-phase,one-phase:a=2"
+    shown = call("rare", "--policies", policies, *TINY, "--seed", 3, "--show", cwd=tmp_path)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "it.toml").write_text(shown.stdout, encoding="utf-8")
+    done = command.call("run", "it.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    totals = [(each / "totals.parquet").read_bytes() for each in (folder / "rare", tmp_path / "it")]
+    assert totals[0] == totals[1]
+
+
+def test_a_finished_comparison_is_found_finished_and_reported_again(compared, tmp_path):
+    folder, _ = compared
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    done = command.call("report", copy, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "report.html").read_bytes() == (folder / "report.html").read_bytes()
 
 
 def test_default_policies_are_those_of_the_list_that_exist():
-    chosen = policies_of(None)
-    assert {"suak", "one-phase", "ucb-simplex", "uniform"} <= set(chosen)
-    assert set(chosen) <= set(POLICIES) - {"oracle", "primal-dual"}
+    usual = read_toml(COMPARISON)["policies"]
+    assert list(policies_of(None, 1, usual)) == usual
+    assert {"suak", "one-phase", "ucb-simplex", "uniform"} <= set(usual) <= set(POLICIES) - {"oracle", "primal-dual"}
 
 
 def test_parameters_of_policies():
@@ -113,7 +118,18 @@ def test_list_of_kinds(tmp_path):
 
 def test_help_lists_the_options():
     shown = call("--help").stdout
-    for option in ("KIND", "--policies", "--problems", "--rounds", "--trials", "--seed", "--out", "--list"):
+    for option in (
+        "KIND",
+        "--policies",
+        "--problems",
+        "--rounds",
+        "--trials",
+        "--seed",
+        "--out",
+        "--list",
+        "--show",
+        "--dask",
+    ):
         assert option in shown
 
 
@@ -131,7 +147,7 @@ def test_help_lists_the_options():
         (["--rounds", 1], "rounds must be .* from 2 to .*, got 1"),
         (["--trials", 0], "trials must be .*, got 0"),
         (["--seed", -1], "seed must be .*, got -1"),
-        (["--out", "taken"], "taken: File exists"),
+        (["--out", "taken"], "taken/beta must be a folder to write to, but: Not a directory"),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, list) else "",
 )
@@ -148,17 +164,17 @@ def test_wrong_input_is_one_line_and_nothing_is_begun(arguments, words, tmp_path
 
 def test_every_policy_beside_the_best_at_several_horizons(tmp_path):
     done = call("beta", "start", "--horizons", "2000,500", "--problems", "2", "--trials", "2", "--out", str(tmp_path))
-    lines = [line.split()[:2] for line in done.stdout.splitlines()]
+    lines = [line.split()[:2] for line in done.stdout.partition("\nMean steady regret over")[0].splitlines()]
     assert [line for line in lines if line[:1] in (["beta"], ["start"])] == [
         ["beta", "500"],
         ["beta", "2,000"],
         ["start", "500"],
     ]
-    data = json.loads((tmp_path / "compare.json").read_text(encoding="utf-8"))["kinds"]
-    assert list(data["beta"]["over_best"]) == ["500", "2000"]
-    for found in [*data["beta"]["over_best"].values(), *data["start"]["over_best"].values()]:
-        assert min(entry["value"] for entry in found.values()) == 1.0
-    assert "## Every policy beside the best" in (tmp_path / "compare.md").read_text(encoding="utf-8")
+    for kind, horizons in (("beta", [500, 2000]), ("start", [500])):
+        over_best = pl.Study.open(tmp_path / kind).together.over_best()
+        assert list(over_best) == horizons
+        assert all(min(loss.value for loss in found.values()) == 1.0 for found in over_best.values())
+    assert "## Every policy beside the best" in (tmp_path / "report.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("text", "message"), [("500,x", "got '500,x'"), ("1", "got 1"), ("", "got ''")])

@@ -42,7 +42,9 @@ copies = pytest.mark.parametrize(
 
 def problems_for(name):
     """The problems that a policy can play, by their names."""
-    return PROBLEMS if POLICIES[name].resources == 1 else PROBLEMS | SEVERAL_PROBLEMS
+    policy = POLICIES[name]
+    all_of_them = PROBLEMS if policy.resources == 1 else PROBLEMS | SEVERAL_PROBLEMS
+    return {words: kept for words, kept in all_of_them.items() if policy.refillable or not any(kept.refills)}
 
 
 every_policy_and_problem = pytest.mark.parametrize(

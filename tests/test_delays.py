@@ -297,11 +297,11 @@ def test_wrong_delay_in_an_experiment_is_named_with_its_place():
         pl.Experiment.from_table(table)
 
 
-def test_arena_with_delays_says_so():
-    arena = pl.compare("beta", ["index", "uniform"], problems=2, rounds=300, trials=2, delay={"cost": 5})
-    assert arena.size == "2 problems, 2 trials of 300 rounds, seed 0, costs 5 rounds late"
+def test_comparison_with_delays_says_so():
+    study = pl.compare("beta", ["index", "uniform"], problems=2, rounds=300, trials=2, delay={"cost": 5})
+    assert study.size == "2 problems, 2 policies, 2 trials of 300 rounds, seed 0, costs 5 rounds late"
     alone = pl.compare("beta", ["index", "uniform"], problems=2, rounds=300, trials=2)
-    assert (arena.results[0]["index"].totals.spent != alone.results[0]["index"].totals.spent).any()
+    assert (study["beta 1"]["index"].totals.spent != alone["beta 1"]["index"].totals.spent).any()
 
 
 def test_results_say_how_late_the_news_was_also_from_a_file(tmp_path):

@@ -11,7 +11,6 @@ from scipy import stats
 import paceline as pl
 from paceline.cli import main
 from paceline.experiments.diff import Compared, compare_studies
-from paceline.experiments.reading import read_study
 
 TABLE: dict[str, Any] = {
     "rounds": 300,
@@ -62,21 +61,21 @@ def test_a_run_is_identical_to_itself(run, capsys):
 
 def test_the_same_numbers_in_other_blocks_and_another_order(run, capsys):
     problems = list(reversed(TABLE["problem"]))
-    assert compare_studies(read_study(run()), read_study(run(problem=TABLE["problem"][:1]))).one_sided
+    assert compare_studies(pl.Study.open(run()), pl.Study.open(run(problem=TABLE["problem"][:1]))).one_sided
     code, out = said(capsys, run(), run(block=2, name="other"))
     assert code == 0
-    assert "block  " in out
+    assert "block  " not in out
     assert "The numbers are identical" in out
     # In another order the tables have other streams, so other numbers; but each is found by its name.
-    found = compare_studies(read_study(run()), read_study(run(problem=problems)))
-    assert [entry.problem for entry in found.compared[::2]] == read_study(run()).names
+    found = compare_studies(pl.Study.open(run()), pl.Study.open(run(problem=problems)))
+    assert [entry.problem for entry in found.compared[::2]] == pl.Study.open(run()).names
     assert not any(entry.paired for entry in found.compared)
     assert found.one_sided == ()
 
 
 def test_policies_in_another_order_are_the_same_policies(run):
     swapped = {"policies": [], "policy": [*TABLE["policy"], {"name": "uniform"}]}
-    assert compare_studies(read_study(run()), read_study(run(**swapped))).identical
+    assert compare_studies(pl.Study.open(run()), pl.Study.open(run(**swapped))).identical
 
 
 def test_another_parameter_is_compared_in_pairs(run, capsys):
@@ -86,9 +85,9 @@ def test_another_parameter_is_compared_in_pairs(run, capsys):
     assert "OnePhase(a=3.0, horizon=None, time_row=True)  OnePhase(a=0.5, horizon=None, time_row=True)" in out
     assert "The numbers differ in 3 of 6 runs that both have." in out
     assert "paired by trial." in out
-    found = compare_studies(read_study(first), read_study(second))
+    found = compare_studies(pl.Study.open(first), pl.Study.open(second))
     assert not found.identical
-    one, other = read_study(first)["eight-arms"]["ours"], read_study(second)["eight-arms"]["ours"]
+    one, other = pl.Study.open(first)["eight-arms"]["ours"], pl.Study.open(second)["eight-arms"]["ours"]
     entry = of(found, "eight-arms", "ours")
     assert entry.paired
     change = other.steady_regret - one.steady_regret
@@ -99,7 +98,7 @@ def test_another_parameter_is_compared_in_pairs(run, capsys):
 
 def test_paired_and_unpaired_intervals_are_those_of_scipy(run):
     for changes, paired in (({"policy": OTHER_A}, True), ({"policy": OTHER_A, "seed": 2}, False)):
-        entry = of(compare_studies(read_study(run()), read_study(run(**changes))), "eight-arms", "ours")
+        entry = of(compare_studies(pl.Study.open(run()), pl.Study.open(run(**changes))), "eight-arms", "ours")
         assert entry.paired == paired
         sides = entry.second, entry.first
         test = stats.ttest_rel(*sides) if paired else stats.ttest_ind(*sides, equal_var=False)
@@ -113,7 +112,7 @@ def test_another_seed_is_not_paired(run, capsys):
     assert "seed  " in out
     assert "The numbers differ in 6 of 6 runs" in out
     assert "in round brackets unpaired" in out
-    found = compare_studies(read_study(run()), read_study(run(seed=2)))
+    found = compare_studies(pl.Study.open(run()), pl.Study.open(run(seed=2)))
     assert all(entry.largest is None and not entry.paired for entry in found.compared)
 
 
@@ -124,16 +123,18 @@ def test_more_trials_and_other_checkpoints(run, capsys):
     assert "checkpoints only in the second: 50" in out
     assert "trials only in the second: 7 to 8" in out
     assert "What both have is identical: 6 runs, to the last bit." in out
-    found = compare_studies(read_study(run()), read_study(run(trials=8)))
+    found = compare_studies(pl.Study.open(run()), pl.Study.open(run(trials=8)))
     assert {entry.largest for entry in found.compared} == {0.0}
     assert (len(found.compared[0].first), len(found.compared[0].second)) == (6, 8)
     assert not found.compared[0].paired
 
 
 def test_the_last_checkpoint_of_both_is_compared(run):
-    found = compare_studies(read_study(run()), read_study(run(rounds=200, checkpoints=[100, 200], policy=OTHER_A)))
+    found = compare_studies(
+        pl.Study.open(run()), pl.Study.open(run(rounds=200, checkpoints=[100, 200], policy=OTHER_A))
+    )
     assert found.last == 200
-    regret = read_study(run())["eight-arms"]["ours"].steady_regret
+    regret = pl.Study.open(run())["eight-arms"]["ours"].steady_regret
     np.testing.assert_array_equal(of(found, "eight-arms", "ours").first, regret[:, 1])
 
 
@@ -154,7 +155,7 @@ def test_another_problem_of_the_same_name(run, capsys):
     assert "problems only in the first: three-arms, budget=0.4; three-arms, budget=0.5" in out
     assert all(
         "problem" in entry.differs_in
-        for entry in compare_studies(*map(read_study, (run(), run(problem=changed)))).compared
+        for entry in compare_studies(*map(pl.Study.open, (run(), run(problem=changed)))).compared
     )
 
 
@@ -176,7 +177,9 @@ def test_a_single_changed_number_is_found(run, tmp_path, capsys):
     code, out = said(capsys, run(), folder)
     assert code == 1
     assert "The numbers differ in 1 of 6 runs that both have." in out
-    changed = [entry for entry in compare_studies(read_study(run()), read_study(folder)).compared if entry.differs_in]
+    changed = [
+        entry for entry in compare_studies(pl.Study.open(run()), pl.Study.open(folder)).compared if entry.differs_in
+    ]
     assert [(entry.problem, entry.policy, entry.differs_in) for entry in changed] == [
         ("three-arms, budget=0.5", "ours", ("earned",))
     ]

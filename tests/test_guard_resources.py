@@ -19,7 +19,7 @@ from paceline.policies import POLICIES, make_policy
 from paceline.problems.distributions import Bernoulli, Constant, Scaled
 from paceline.problems.problem import Problem
 
-SEVERAL = [name for name, policy in POLICIES.items() if policy.resources is None]
+SEVERAL = [name for name, policy in POLICIES.items() if policy.resources is None and policy.refillable]
 ROUNDS = 60
 
 several_policies = pytest.mark.parametrize("name", in_lanes({name: name for name in SEVERAL}))
@@ -94,7 +94,8 @@ def play_against(game, share_of, delay_of=lambda: 0, rounds=ROUNDS):
 
 
 def begun(name, problem, rounds=ROUNDS):
-    return play.begin(make_policy(name), problem, horizon=rounds)
+    needed = {"slater": 0.1} if name == "queue" else {}  # it refuses a resource without income unless it is given one
+    return play.begin(make_policy(name, **needed), problem, horizon=rounds)
 
 
 @several_policies

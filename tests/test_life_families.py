@@ -13,7 +13,7 @@ from scipy import stats
 from worlds import pulls_of
 
 import paceline as pl
-from paceline.experiments.arena import rounds_to_play
+from paceline.experiments.shipped import rounds_to_play
 from paceline.problems import families
 from paceline.problems.families import life
 
@@ -252,9 +252,9 @@ def test_the_start_has_wide_priors_and_arms_to_wait_for():
         assert 1 / 16 - 1e-9 <= problem.budget / problem.cost_means.mean() <= 1 / 2 + 1e-9
 
 
-def test_the_arena_plays_the_start_for_500_rounds():
-    arena = pl.compare("start", ["uniform", "oracle"], problems=2, trials=1)
-    assert arena.rounds[-1] == 500
+def test_a_comparison_plays_the_start_for_500_rounds():
+    study = pl.compare("start", ["uniform", "oracle"], problems=2, trials=1)
+    assert study.rounds[-1] == 500
     assert rounds_to_play("start", None, 50_000) == 500
     assert rounds_to_play("start", 200, 50_000) == 200
     assert rounds_to_play("beta", None, 50_000) == 50_000
@@ -265,8 +265,8 @@ def test_the_arena_plays_the_start_for_500_rounds():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_default_policy_plays_them(kind):
-    arena = pl.compare(kind, ["thompson", "oracle", "uniform"], problems=2, rounds=500, trials=2)
-    for results in arena.results:
+    study = pl.compare(kind, ["thompson", "oracle", "uniform"], problems=2, rounds=500, trials=2)
+    for results in study.values():
         for run in results.values():
             assert (run.min_headroom >= 0.0).all()
             np.testing.assert_allclose(sum(run.breakdown().values()), run.pseudo_regret, atol=1e-9)

@@ -2,15 +2,14 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
 import paceline as pl
-from paceline.paper import reproduce
 from paceline.paper.claims import EPSILON, GREEDY, INDEX, THOMPSON
+from paceline.paper.report import Figure as PapersFigure
 from paceline.reports import figures
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -103,31 +102,21 @@ def test_the_same_figure_has_the_same_bytes(results, tmp_path, ending):
 
 
 @pytest.fixture(scope="module")
-def figure_1(tmp_path_factory) -> tuple[Path, Figure]:
-    """The first figure of the paper, small, in all formats."""
-    folder = tmp_path_factory.mktemp("figure")
-    drawn: list[Figure] = []
-    save = figures.save
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "save", lambda figure, path: (drawn.append(figure), save(figure, path)))
-        paths = reproduce.draw(reproduce.reproduce(1, rounds=400, trials=2), folder)
-    assert paths == tuple(folder / f"figure1.{ending}" for ending in ("png", "pdf", "svg"))
-    assert len({id(figure) for figure in drawn}) == 1
-    return folder, drawn[0]
+def figure_1() -> PapersFigure:
+    """The first figure of the paper, small."""
+    return PapersFigure(1, pl.reproduce(1, rounds=400, trials=2)["three arms"])
 
 
 @pytest.mark.slow
 def test_figure_of_the_paper_has_three_formats(figure_1):
-    folder, _ = figure_1
-    starts = {"png": PNG, "pdf": b"%PDF", "svg": b"<?xml"}
-    assert {path.suffix[1:] for path in folder.iterdir()} == set(starts)
-    for ending, start in starts.items():
-        assert (folder / f"figure1.{ending}").read_bytes().startswith(start)
+    assert figure_1.png.startswith(PNG)
+    assert figure_1.image.pdf.startswith(b"%PDF")
+    assert figure_1.image.svg.startswith("<svg")
 
 
 @pytest.mark.slow
 def test_figure_of_the_paper(figure_1):
-    _, figure = figure_1
+    figure = figure_1.drawing
     assert [axes.get_title("left") for axes in figure.axes] == [
         "Steady regret",
         "Regret, SUAK and OPS",
@@ -162,15 +151,8 @@ def test_figure_of_the_paper(figure_1):
 
 @pytest.mark.slow
 def test_every_line_of_the_paper_figure_is_in_sight_at_the_end(figure_1):
-    _, figure = figure_1
+    figure = figure_1.drawing
     for axes in figure.axes:
         low, high = axes.get_ylim()
         for line in axes.lines:
             assert low <= line.get_ydata()[-1] <= high, (axes.get_title("left"), line.get_label())
-
-
-def test_formats_of_figures():
-    assert reproduce.check_formats([]) == ("png",)
-    assert reproduce.check_formats(["svg", "pdf", "svg"]) == ("png", "svg", "pdf")
-    with pytest.raises(pl.InvalidValue, match=r"^format must be one of png, pdf, svg, got 'gif'$"):
-        reproduce.check_formats(["png", "gif"])

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import is_dataclass
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +65,11 @@ def test_unknown_name_is_an_attribute_error():
 
 def test_version_is_the_one_of_the_distribution():
     assert paceline.__version__ == metadata.version("paceline")
+
+
+def test_version_to_cite_is_the_same():
+    lines = (Path(__file__).parent.parent / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    assert f"version: {paceline.__version__}" in lines
 
 
 def test_import_loads_nothing_heavy_and_says_nothing():

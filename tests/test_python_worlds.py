@@ -10,7 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from comparing import all_bits
+from lanes import LATER
 from play import EVERY_KIND, SEVERAL, THREE_ARMS
+from worlds import Mirror
 
 import paceline as pl
 from paceline.policies import POLICIES
@@ -55,7 +57,8 @@ FAST = ("refills, cap and start", "two resources, refills, cap and start")
 
 def in_its_lane(words: str, *values: object, name: str = "") -> object:
     """A case of the problem that these words are for."""
-    return pytest.param(*values, id=name + words, marks=() if words in FAST else pytest.mark.slow)
+    is_fast = words in FAST and name not in LATER
+    return pytest.param(*values, id=f"{name}, {words}" if name else words, marks=() if is_fast else pytest.mark.slow)
 
 
 every_problem = pytest.mark.parametrize("problem", [in_its_lane(words, problem) for words, problem in PROBLEMS.items()])
@@ -64,20 +67,11 @@ SETTINGS = {"rounds": 200, "trials": 2, "seed": 5, "checkpoints": 30}
 
 def players(problem: pl.Problem) -> list[str]:
     """The policies that can play a problem."""
-    return [name for name, policy in POLICIES.items() if len(problem.resources) <= (policy.resources or math.inf)]
-
-
-class Mirror(pl.PythonWorld):
-    """What a problem yields, drawn from Python."""
-
-    def __init__(self, problem):
-        self.problem = problem
-
-    def reset(self, seed, stream):
-        self.draws = self.problem.sample(seed, stream)
-
-    def outcome(self, t, arm, count):
-        return self.draws.pull(arm)
+    return [
+        name
+        for name, policy in POLICIES.items()
+        if len(problem.resources) <= (policy.resources or math.inf) and (policy.refillable or not any(problem.refills))
+    ]
 
 
 class Veiled(pl.PythonWorld):
@@ -109,11 +103,7 @@ def veiled(problem: pl.Problem, max_costs: object = None) -> pl.PythonWorld:
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [
-        in_its_lane(words, name, problem, name=f"{name}, ")
-        for words, problem in PROBLEMS.items()
-        for name in players(problem)
-    ],
+    [in_its_lane(words, name, problem, name=name) for words, problem in PROBLEMS.items() for name in players(problem)],
 )
 def test_world_in_python_gives_the_totals_of_the_compiled_one(name, problem):
     compiled = pl.simulate(problem, name, **SETTINGS)

@@ -17,7 +17,11 @@ def blocks(language: str, text: str = README) -> list[str]:
 
 @pytest.mark.parametrize(
     "page",
-    [ROOT / "README.md", ROOT / "docs" / "live.md", ROOT / "docs" / "fleet.md", ROOT / "docs" / "recipes.md"],
+    [
+        ROOT / "README.md",
+        *(ROOT / "docs" / f"{name}.md" for name in ("start-researcher", "start-engineer", "live", "fleet", "recipes")),
+        ROOT / "docs" / "history.md",
+    ],
     ids=lambda page: page.name,
 )
 def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +56,7 @@ def test_ci_runs_what_the_test_command_leaves_out() -> None:
 def test_table_of_policies_lists_every_policy() -> None:
     from paceline.policies import POLICIES
 
-    listed = re.findall(r"^\| `([a-z-]+)` \| `pl\.(\w+)`", README, re.MULTILINE)
+    listed = re.findall(r"^\| `([a-z0-9-]+)` \| `pl\.(\w+)`", README, re.MULTILINE)
     assert listed == [(name, policy.__name__) for name, policy in POLICIES.items()]
 
 

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shutil
+import tomllib
 import xml.etree.ElementTree
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,13 @@ import pyarrow.parquet as pq
 import pytest
 from pages import Reader
 from scipy.optimize import linprog
+from scipy.stats import t as student
 from scipy.stats import ttest_1samp, ttest_rel
 
 import paceline as pl
 from paceline.cli import main
 from paceline.experiments import report
 from paceline.experiments.folder import FORMAT
-from paceline.experiments.reading import read_study
 from paceline.experiments.report import write_report
 from paceline.experiments.sweeps import policy_axes, problem_axes, problem_sweep
 from paceline.reports.figures import look
@@ -147,7 +148,8 @@ def test_the_page_shows_the_numbers_of_the_raw_totals(study, reader, totals):
         for place, row in enumerate(rows):
             own = totals[(totals.problem == number) & (totals.policy == place)]
             digits = 0 if own.steady.mean() >= 100 else 1
-            assert row[1] == f"{own.steady.mean():,.{digits}f} ± {own.steady.sem():,.{digits}f}"
+            ends = ttest_1samp(own.steady, 0.0).confidence_interval(0.95)
+            assert row[1] == f"{own.steady.mean():,.{digits}f} [{ends.low:,.{digits}f}, {ends.high:,.{digits}f}]"
             assert row[6] == f"{own.min_headroom.min():.3g}"
     assert tables[0][1][2] == "reference"
     assert re.fullmatch(r"−[\d.]+ \[−[\d.]+, −[\d.]+\]", tables[0][2][2])
@@ -182,10 +184,12 @@ def test_pairs_are_surer_than_two_samples():
 
 def test_all_problems_together_as_in_the_arena(study, reported, totals):
     """Both problems are points of one grid: they share their draws, and are one group."""
-    arena = pl.Arena("whole", tuple(study[name] for name in study.names[:2]), groups=(0, 0))
+    whole = study.new_together()
+    for name in study.names[:2]:
+        whole.add(study[name], 0)
     with (reported / "together.csv").open(encoding="utf-8", newline="") as file:
         rows = {row["label"]: row for row in csv.DictReader(file)}
-    for score in arena.scores("suak"):
+    for score in whole.scores("suak"):
         row = rows[score.label]
         assert float(row["ratio.value"]) == pytest.approx(score.ratio.value)
         assert float(row["gain.low"]) == pytest.approx(score.gain.low)
@@ -242,7 +246,7 @@ def test_what_was_run_and_where_it_comes_from(study, reader):
     } <= cells
     assert {manifest["begun"], manifest["finished"]} <= cells
     assert "3 problems, 6 policies, 9 trials of 400 rounds, seed 3" in reader.texts["header"][0]
-    assert json.loads(reader.texts["pre"][0]) == manifest["file"]
+    assert tomllib.loads(reader.texts["pre"][0]) == manifest["file"]
 
 
 def test_the_page_needs_nothing_but_itself(page, reader):
@@ -263,8 +267,8 @@ def images(page: str) -> list[str]:
 
 def test_every_figure_is_a_whole_svg_with_words_for_those_who_cannot_see_it(page, reader, study):
     drawn = images(page)
-    # Six and two sweeps of policies for each problem; three for all together; the budget, and the policies' again.
-    assert len(drawn) == 3 * (6 + 2) + 3 + (1 + 2) == len(reader.texts["figure"])
+    # Seven and two sweeps of policies for each problem; three for all together; the budget, and the policies' again.
+    assert len(drawn) == 3 * (7 + 2) + 3 + (1 + 2) == len(reader.texts["figure"])
     for svg in drawn:
         root = xml.etree.ElementTree.fromstring(svg)
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
@@ -287,7 +291,7 @@ def test_figures_are_those_asked_for(page):
 def test_a_policy_has_one_colour_throughout(page, study):
     """In the legend and in every figure with lines; bars have greys."""
     colours = [look(place)[0] for place in range(len(study.labels))]
-    legends = re.findall(r'<ul class="legend">.*?</ul>', page)
+    legends = re.findall(r'<ul class="legend">.*?</ul>', page, re.DOTALL)
     assert len(legends) == 3 + 2
     assert all(re.findall(r'stroke="(#\w+)"', legend) == colours for legend in legends)
     for svg in images(page):
@@ -304,8 +308,8 @@ def test_labels_are_text_wherever_they_stand(page, study):
 
 def test_the_same_run_gives_the_same_page(study, reported, tmp_path):
     write_report(study, tmp_path)
-    for path in reported.iterdir():
-        assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path.name
+    for path in reported.rglob("*.*"):
+        assert (tmp_path / path.relative_to(reported)).read_bytes() == path.read_bytes(), path.name
 
 
 def test_another_reference(study, tmp_path, monkeypatch):
@@ -324,7 +328,7 @@ def test_many_problems_are_folded_and_only_the_first_are_drawn(tmp_path, monkeyp
     write_report(study)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Figures are drawn for the first 2 of 5 problems" in page
-    assert len(images(page)) == 3 + 2 * 6
+    assert len(images(page)) == 3 + 2 * 7
     summaries = [text for text in Reader(page).texts["summary"] if text.startswith("bernoulli")]
     assert [re.split("won by|a draw", text)[0] for text in summaries] == [
         f"bernoulli {number}" for number in range(1, 6)
@@ -342,7 +346,7 @@ def test_one_trial_says_nothing_of_how_sure_it_is(policies, tmp_path):
     write_report(study)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "There was one trial" in page
-    assert "±" not in "".join(cell for table in Reader(page).tables for row in table for cell in row)
+    assert "[" not in "".join(cell for table in Reader(page).tables for row in table for cell in row)
     assert not re.search(r"\bnan\b", page)
     assert "paired by trial" not in page
     assert len(images(page)) == 6
@@ -356,7 +360,7 @@ def test_a_single_round(tmp_path):
         tmp_path, rounds=1, checkpoints=1, policies=["suak", "uniform"], problem=[{"family": "beta", "size": 2}]
     )
     write_report(study)
-    assert len(images((tmp_path / "report.html").read_text(encoding="utf-8"))) == 12
+    assert len(images((tmp_path / "report.html").read_text(encoding="utf-8"))) == 14
 
 
 def test_more_policies_than_colours_and_letters_of_any_script(tmp_path):
@@ -398,7 +402,7 @@ def overspent(group):
 def test_overspending_is_shouted(study, tmp_path, monkeypatch):
     monkeypatch.setattr(report, "MOST_DRAWN", 0)
     folder = edited(study, tmp_path / "run", overspent)
-    write_report(read_study(folder))
+    write_report(pl.Study.open(folder))
     page = (folder / "report.html").read_text(encoding="utf-8")
     (alarm,) = re.findall(r'<p class="alarm" role="alert">(.*?)</p>', page)
     assert "OVERSPENT: the budget line was broken in 2 runs of 18" in alarm
@@ -442,7 +446,7 @@ def test_two_parameters_are_swept_one_at_a_time_and_a_family_is_one_point(tmp_pa
         ("beta, arms=4", "shortfall"),
         ("beta, shortfall=0.3", "arms"),
     ]
-    found = report.gather(study, "suak")
+    found = report.Gathered(study, "", "suak")
     sweep = problem_sweep(axes[0], found.lines)
     for place, label in enumerate(study.labels):
         for at, shortfall in enumerate((0.1, 0.3)):
@@ -450,7 +454,8 @@ def test_two_parameters_are_swept_one_at_a_time_and_a_family_is_one_point(tmp_pa
             finals = np.array([study[name][label].steady_regret[:, -1] for name in names])
             assert sweep.traces[place].means[at] == pytest.approx(finals.mean())
             error = math.sqrt(sum(finals.var(axis=1, ddof=1) / finals.shape[1])) / 3
-            assert sweep.traces[place].highs[at] - sweep.traces[place].means[at] == pytest.approx(error)
+            radius = student.ppf(0.975, finals.shape[1] - 1) * error
+            assert sweep.traces[place].highs[at] - sweep.traces[place].means[at] == pytest.approx(radius)
 
 
 # LaTeX.
@@ -510,8 +515,9 @@ def test_command_writes_into_the_folder_of_the_run_which_stays_one(study, tmp_pa
     shutil.copytree(study.path, folder)
     before = {path.name for path in folder.iterdir()}
     assert main(["report", str(folder)]) == 0
-    assert f"Written to {folder}: report.html, summary.csv, " in capsys.readouterr().out
-    added = {"report.html", "summary.csv", "summary.tex", "problems.tex", "together.csv", "together.tex"}
+    assert f"Written to {folder}: report.html, report.md, summary.csv, " in capsys.readouterr().out
+    added = {"report.html", "report.md", "summary.csv", "summary.tex", "problems.tex", "together.csv", "together.tex"}
+    added |= {"figures"}
     assert {path.name for path in folder.iterdir()} == before | added
     again = pl.run_experiment(pl.Experiment.from_table({**TABLE, "name": "Grids & <more>"}), folder)
     assert list(again) == study.names

@@ -18,6 +18,7 @@ from worlds import STANDARD_ERRORS, assert_distribution, pulls_of_several
 
 import paceline as pl
 from paceline.grafting import simulator_for
+from paceline.kernels.page import NO_PAGE
 from paceline.kernels.state import Decision
 from paceline.policies.policy import Policy
 from paceline.problems.distributions import Beta, Constant, Empirical, Scaled, Shifted
@@ -344,7 +345,7 @@ def test_sample_gives_the_draws_of_the_simulator(name, seed, stream):
     setting = setting_of(problem, 2000)
     storage = policy.new_storage(setting, seed, stream)
     world = StationaryWorld(problem)
-    simulator_for(Clerk, StationaryWorld)(policy.params(setting), storage, world.data, 2000)
+    simulator_for(Clerk, StationaryWorld)(policy.params(setting), storage, world.data, NO_PAGE, 2000)
     sampler = problem.sample(seed, stream)
     assert not np.isnan(storage.memory.outcomes).any()
     for arm, reward, *costs in storage.memory.outcomes.tolist():

@@ -13,9 +13,11 @@ import pytest
 import paceline as pl
 from paceline.cli import main
 from paceline.cli.compare import policies_of
-from paceline.experiments.arena import Arena
-from paceline.experiments.folder import MANIFEST, TOTALS
-from paceline.experiments.scores import problem_table
+from paceline.experiments.cells import TOTALS
+from paceline.experiments.folder import MANIFEST
+from paceline.experiments.sections import what_was_run
+from paceline.experiments.shipped import COMPARISON
+from paceline.problems.toml import read_toml
 
 ROBOT = """\
 rounds = 300
@@ -217,7 +219,7 @@ def test_columns_of_a_problem_with_one_resource_are_as_they_were(tmp_path):
 
 
 def test_study_is_short_at_a_prompt(study):
-    assert repr(study) == f"<Study 'robot' in '{study.path}': 3 problems, 2 policies, 3 trials of 300 rounds>"
+    assert repr(study) == f"<Study 'robot' in '{study.path}': 3 problems, 2 policies, 3 trials of 300 rounds, seed 0>"
     assert [row[0] for row in study.table().rows] == list(study)
     assert all(f">{name}<" in study._repr_html_() for name in study)
 
@@ -264,32 +266,21 @@ def test_runs_where_the_system_has_no_locks(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def arena() -> Arena:
+def compared() -> pl.Study:
     return pl.compare("resources", ["oracle", "uniform"], problems=2, rounds=300, trials=2, resources=2)
 
 
-def test_smallest_headroom_of_any_resource(arena):
-    for score in arena.scores():
-        lowest = [res[score.label].min_headroom.min() for res in arena.results]
+def test_smallest_headroom_of_any_resource(compared):
+    for score in compared.scores():
+        lowest = [res[score.label].min_headroom.min() for res in compared.values()]
         assert score.min_headroom == min(lowest)
-        assert arena.results[0][score.label].min_headroom.shape == (2, 2)
+        assert compared["resources 1"][score.label].min_headroom.shape == (2, 2)
 
 
-def test_budgets_of_problems_by_name(arena):
-    shown = [row[3] for row in problem_table(arena.results, arena.limits[:, -1], arena.capped).rows]
-    assert shown == ["r1 {:.3f}, r2 {:.3f}".format(*problem.rates) for problem in arena.problems]
-
-
-def test_arena_saved_and_loaded(arena, tmp_path):
-    arena.save(tmp_path / "arena.npz")
-    again = Arena.load(tmp_path / "arena.npz")
-    assert again.problems == arena.problems
-    assert str(again.table()) == str(arena.table())
-
-
-def test_scores_are_computed_once(arena):
-    assert arena.scores() is arena.scores("oracle")
-    assert arena.scores("uniform") is not arena.scores()
+def test_budgets_of_problems_by_name(compared):
+    *_, problems = what_was_run(compared).blocks
+    shown = [row[2] for row in problems.table.rows]
+    assert shown == ["r1 {:.6g}, r2 {:.6g}".format(*problem.rates) for problem in compared.problems]
 
 
 def test_policy_for_one_resource_cannot_be_compared():
@@ -298,7 +289,7 @@ def test_policy_for_one_resource_cannot_be_compared():
 
 
 def test_default_policies_are_those_that_can_play():
-    one, several = policies_of(None, 1), policies_of(None, 2)
+    one, several = (policies_of(None, count, read_toml(COMPARISON)["policies"]) for count in (1, 2))
     assert {"suak", "ucb-simplex"} <= set(one)
     assert set(several) == {label for label, policy in one.items() if policy.resources is None}
 
@@ -306,9 +297,8 @@ def test_default_policies_are_those_that_can_play():
 def test_compare_from_the_command_line(tmp_path, capsys):
     scale = ["--problems", "2", "--rounds", "100", "--trials", "2", "--policies", "uniform,oracle"]
     assert main(["compare", "resources", "--resources", "2", *scale, "--out", str(tmp_path)]) == 0
-    assert "r1 0." in capsys.readouterr().out
-    data = json.loads((tmp_path / "compare.json").read_text(encoding="utf-8"))
-    assert list(data["kinds"]["resources"]["problems"][0]["problem"]["budget"]) == ["r1", "r2"]
+    assert "resources: 2 problems, 2 policies, 2 trials of 100 rounds" in capsys.readouterr().out
+    assert pl.Study.open(tmp_path / "resources").problems[0].resources == ("r1", "r2")
     assert main(["compare", "beta", "--resources", "2", *scale, "--out", str(tmp_path / "no")]) == 2
     assert capsys.readouterr().err.splitlines()[-1].endswith("resources of kind 'beta' must be 1, got 2")
     assert not (tmp_path / "no").exists()

@@ -12,7 +12,7 @@ from pages import Reader
 
 import paceline as pl
 from paceline.cli import main
-from paceline.experiments.folder import TOTALS
+from paceline.experiments.cells import TOTALS
 
 ROBOT = {
     "name": "robot",

@@ -76,10 +76,11 @@ def test_table_has_a_column_for_each_resource(results, plain, named):
 
 def test_data_frame_names_the_resources(results, plain, named):
     data = results.to_pandas()
-    columns = ["spent_money", "spent_energy", "lost_money", "lost_energy"]
+    columns = [f"{thing}_{name}" for thing in ("spent", "lost", "headroom") for name in ("money", "energy")]
     assert list(data.columns) == [
-        *("policy", "trial", "round", "regret", "pseudo_regret", "steady_regret", "skips", "idle"),
+        *("policy", "trial", "round", "reward", "regret", "pseudo_regret", "steady_regret", "skips", "idle"),
         *columns,
+        *("pulls_0", "pulls_1", "pulls_2"),
         *("wrong_arms", "unspent", "cost_luck", "idle_regret"),
     ]
     for label, run in results.items():
@@ -150,8 +151,9 @@ def test_short_in_a_terminal(results, plain):
     )
     assert repr(plain) == "<Results: uniform; 2 trials of 300 rounds, 3 arms, seed 0>"
     assert repr(results["oracle"]) == "<Run 'oracle': 3 trials of 600 rounds>"
-    arena = pl.compare([TWO], ["uniform"], rounds=100, trials=1)
-    assert repr(arena) == "<Arena 'given problems': uniform; 1 problems, 1 trials of 100 rounds, seed 0>"
+    study = pl.compare([TWO], ["uniform"], rounds=100, trials=1)
+    assert repr(study).startswith("<Study 'given problems' in ")
+    assert repr(study).endswith(": 1 problem, 1 policy, 1 trial of 100 rounds, seed 0>")
 
 
 def test_a_table_in_a_notebook(results):

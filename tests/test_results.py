@@ -101,7 +101,8 @@ def test_data_frame_has_a_row_per_policy_trial_and_checkpoint(results):
     frame = results.to_pandas()
     assert list(frame.columns) == [
         *("policy", "trial", "round"),
-        *("regret", "pseudo_regret", "steady_regret", "skips", "idle", "spent"),
+        *("reward", "regret", "pseudo_regret", "steady_regret", "skips", "idle", "spent", "headroom"),
+        *("pulls_0", "pulls_1", "pulls_2"),
         *("wrong_arms", "unspent", "cost_luck", "idle_regret"),
     ]
     assert len(frame) == 3 * 3 * 3
@@ -112,8 +113,12 @@ def test_data_frame_has_a_row_per_policy_trial_and_checkpoint(results):
         for trial in range(3):
             for at, round_ in enumerate((7, 100, 400)):
                 row = by_place.loc[label, trial, round_]
-                for name in ("regret", "pseudo_regret", "steady_regret", "skips", "idle", "spent"):
+                for name in ("reward", "regret", "pseudo_regret", "steady_regret"):
                     assert row[name] == getattr(run, name)[trial, at]
+                for name in ("skips", "idle", "spent", "headroom"):
+                    assert row[name] == getattr(run, name)[trial, at]
+                for arm in range(3):
+                    assert row[f"pulls_{arm}"] == run.totals.pulls[trial, at, arm]
                 for name in ("wrong_arms", "unspent", "cost_luck"):
                     assert row[name] == terms[name][trial, at]
                 assert row["idle_regret"] == terms["idle"][trial, at]
@@ -121,7 +126,7 @@ def test_data_frame_has_a_row_per_policy_trial_and_checkpoint(results):
 
 def test_data_frame_without_pandas_says_what_to_install(results, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(pl.PacelineError, match=r"to_pandas needs pandas: pip install 'paceline\[pandas\]'"):
+    with pytest.raises(pl.PacelineError, match=r'to_pandas needs pandas: pip install "paceline\[pandas\]"'):
         results.to_pandas()
 
 
@@ -398,8 +403,9 @@ def test_data_frame_with_several_resources(several):
     frame = several.to_pandas()
     assert list(frame.columns) == [
         *("policy", "trial", "round"),
-        *("regret", "pseudo_regret", "steady_regret", "skips", "idle"),
-        *("spent_money", "spent_energy", "lost_money", "lost_energy"),
+        *("reward", "regret", "pseudo_regret", "steady_regret", "skips", "idle"),
+        *("spent_money", "spent_energy", "lost_money", "lost_energy", "headroom_money", "headroom_energy"),
+        *("pulls_0", "pulls_1", "pulls_2"),
         *("wrong_arms", "unspent", "cost_luck", "idle_regret"),
     ]
     assert len(frame) == 2 * 3 * 3
@@ -410,6 +416,7 @@ def test_data_frame_with_several_resources(several):
                 row = by_place.loc[label, trial, round_]
                 assert (row["spent_money"], row["spent_energy"]) == tuple(run.spent[trial, at])
                 assert (row["lost_money"], row["lost_energy"]) == tuple(run.lost[trial, at])
+                assert (row["headroom_money"], row["headroom_energy"]) == tuple(run.headroom[trial, at])
                 assert row["unspent"] == run.breakdown()["unspent"][trial, at]
 
 

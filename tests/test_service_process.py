@@ -1,7 +1,6 @@
 """`paceline serve`, `token` and `demo` as processes: how they start, what they say, and how they end."""
 
 import json
-import os
 import signal
 import socket
 import threading
@@ -207,20 +206,6 @@ def test_the_demonstration_runs_by_itself_and_leaves_nothing_behind(tmp_path):
     assert (code, err) == (0, "")
     assert out.endswith("nothing is left of it.\n")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_serving_without_the_packages_says_what_to_install(tmp_path):
-    (tmp_path / "starlette.py").write_text(
-        "raise ModuleNotFoundError(\"No module named 'starlette'\", name='starlette')"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    for command in (["demo", "--no-browser"], ["serve", "--store", f"sqlite:///{tmp_path}/ads.db"]):
-        done = call(*command, env=environment)
-        assert done.returncode == 2
-        assert (
-            done.stderr
-            == 'paceline: error: this needs packages that are not installed: pip install "paceline[serve]"\n'
-        )
 
 
 def test_two_services_share_one_budget_and_each_may_end(tmp_path):

@@ -110,6 +110,17 @@ def test_simulation_on_a_cluster_gives_the_same_numbers(client):
     assert all_bits(there) == all_bits(alone)
 
 
+def test_history_on_a_cluster_has_the_same_bytes(client, tmp_path):
+    settings = {"rounds": 2000, "trials": 3, "seed": 3, "record": range(1, 2000, 7)}
+    here = pl.simulate(pl.paper.eight_arms(), "uniform", **settings, record_to=tmp_path / "here")["uniform"].history()
+    with client.get_executor() as executor:
+        files = pl.simulate(pl.paper.eight_arms(), "uniform", **settings, record_to=tmp_path / "t", executor=executor)
+        in_memory = pl.simulate(pl.paper.eight_arms(), "uniform", **settings, executor=executor)
+    there = files["uniform"].history()
+    assert [file.read_bytes() for file in there.files] == [file.read_bytes() for file in here.files]
+    assert (in_memory["uniform"].history().headroom == here.headroom).all()
+
+
 def test_worker_that_joins_later_works_too(client, address, tmp_path):
     """It gets ready by itself: the plugin that compiles is on the scheduler."""
     pl.run_experiment(experiment(SMALL), tmp_path / "first", dask=address)

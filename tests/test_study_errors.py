@@ -54,7 +54,7 @@ FILES: dict[str, tuple[str, tuple[str, ...]]] = {
     "no policies": (PAPER, ("must have policies", "got none")),
     "no problems": (UNIFORM, ("must have problems", "got none")),
     # Unknown keys at every level.
-    "unknown key": (top("round = 5"), ("an experiment takes name, rounds, trials", "got round")),
+    "unknown key": (top("round = 5"), ("an experiment takes name, figure, rounds, trials", "got round")),
     "unknown table": (GOOD + "[problems]\n", ("an experiment takes", "got problems")),
     "unknown key of a problem": (problem(RATES + "budget = 0.5\nbudgets = 0.5"), ("problem 1", "got budgets")),
     "unknown key of an arm": (
@@ -283,9 +283,10 @@ def torn_part(folder: Path) -> None:
         (folder / "parts" / f"{task.name}.parquet").write_bytes(b"PAR1 torn")
 
 
+OTHER = "out must hold results of this experiment, or of a part of it"
 FOLDERS = {
-    other_experiment: ("out must hold results of this experiment", "differ in problems, policies, rounds"),
-    unfinished_other: ("out must hold results of this experiment", "differ in problems, policies, rounds"),
+    other_experiment: (OTHER, "it has problems bernoulli 1, bernoulli 2, policies suak, trials 5"),
+    unfinished_other: (OTHER, "it has problems bernoulli 1, bernoulli 2, policies suak, trials 5"),
     other_kernels: ("out was begun with other code (kernels 0000000000000000", "must be finished with it"),
     other_format: ("manifest.json has format 99", f"reads {study_folder.FORMAT}"),
     torn_manifest: ("manifest.json must be the manifest of a run; it is damaged or foreign",),
@@ -445,6 +446,6 @@ def test_cluster_that_wants_a_key_is_one_line(here, capsys):
 def test_without_distributed_one_line_says_what_to_install(here, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     line = refused(capsys, "good.toml", "--out", "out", "--dask", "local")[-1]
-    assert "pip install 'paceline[dask]'" in line
+    assert 'pip install "paceline[dask]"' in line
     shutil.rmtree("out")
     assert parquet(pl.run_experiment(pl.Experiment.read("good.toml"), "out"))  # which threads do not need

@@ -494,9 +494,9 @@ def test_simulation_takes_a_name(name, at_home):
 @every_name
 def test_comparison_takes_a_name(name, at_home):
     settings = {"problems": 2, "rounds": 100, "trials": 2, "seed": 1}
-    arenas = [pl.compare("beta", [policy, "uniform"], **settings) for policy in (name, object_of(name))]
-    assert arenas[0].labels == arenas[1].labels
-    for one, other in zip(*(arena.results for arena in arenas), strict=True):
+    studies = [pl.compare("beta", [policy, "uniform"], **settings) for policy in (name, object_of(name))]
+    assert studies[0].labels == studies[1].labels
+    for one, other in zip(*(study.values() for study in studies), strict=True):
         assert all_bits(one) == all_bits(other)
 
 
@@ -681,12 +681,13 @@ def test_compare_on_the_command_line_takes_names(name, at_home, tmp_path, capsys
     assert cli.main(["compare", "beta", "--policies", policies, *sizes, "--out", str(tmp_path)]) == 0
     assert "Traceback" not in capsys.readouterr().err
     labels = {name: object_of(name), f"{name}:stay=3": object_of(name, stay=3), "uniform": "uniform"}
-    arena = pl.compare("beta", labels, problems=2, rounds=200, trials=2, seed=1)
-    found = json.loads((tmp_path / "compare.json").read_text(encoding="utf-8"))["kinds"]["beta"]["problems"]
-    for results, problem in zip(arena.results, found, strict=True):
-        assert problem["steady_regret"] == {
-            label: pytest.approx(run.steady_regret[:, -1].mean(), rel=1e-12) for label, run in results.items()
-        }
+    study = pl.compare("beta", labels, problems=2, rounds=200, trials=2, seed=1)
+    for problem, results in pl.Study.open(tmp_path / "beta").results():
+        assert all_bits(results) == all_bits(study[problem])
+    again = pl.Experiment.from_table(study.manifest["file"])  # names that can be found again
+    assert [entry["code"] for entry in again.to_dict()["policies"][:2]] == [
+        entry["code"] for entry in study.experiment["policies"][:2]
+    ]
 
 
 # Far from its file.

@@ -15,6 +15,7 @@ import numpy as np
 from paceline.grafting import simulator_for
 from paceline.kernels.budget import UNITS
 from paceline.kernels.jit import kernel
+from paceline.kernels.page import NO_PAGE
 from paceline.kernels.state import Decision, Storage, books_in
 from paceline.policies.policy import Policy, Setting
 from paceline.policies.python_policy import PythonPolicy
@@ -236,7 +237,7 @@ def books_of(storage: Storage) -> dict[str, Any]:
 def played(policy: Policy, world: World) -> dict[str, Any]:
     """The books after all rounds in one go."""
     params, storage = begun(policy)
-    simulator_for(type(policy), type(world))(params, storage, world.data, ROUNDS)
+    simulator_for(type(policy), type(world))(params, storage, world.data, NO_PAGE, ROUNDS)
     return books_of(storage)
 
 
@@ -250,7 +251,7 @@ def watched(policy: Policy) -> dict[str, Any]:
     caps = [None if cap == math.inf else Fraction(cap) for cap in PROBLEM.caps]
     paid, lowest, earned, pulls, seen = [Fraction(0)] * 2, [None, None], 0.0, [0, 0, 0], 0
     for t in range(1, ROUNDS + 1):
-        simulate(params, storage, ledger, t)
+        simulate(params, storage, ledger, NO_PAGE, t)
         books = books_in(storage)
         assert books.tally.t == t
         assert ledger.pulls[0] in (seen, seen + 1)

@@ -1,4 +1,4 @@
-"""Many outcomes of one arm at a time, for tests of what the world deals out."""
+"""Many outcomes of one arm at a time, and all of them from Python, for tests of what the world deals out."""
 
 import numpy as np
 from scipy import stats
@@ -7,6 +7,7 @@ from paceline.kernels.jit import bind
 from paceline.kernels.outcomes import outcome
 from paceline.kernels.state import CLOCK
 from paceline.problems.problem import Problem
+from paceline.worlds.python_world import PythonWorld
 from paceline.worlds.stationary import world_of
 
 FALSE_ALARM = 1e-9  # of each statistical test that uses it, if its seed were random
@@ -60,3 +61,16 @@ def assert_distribution(sample, law):
     squares = (sample - mean) ** 2
     assert abs(sample.mean() - mean) <= STANDARD_ERRORS * np.sqrt(variance / sample.size)
     assert abs(squares.mean() - variance) <= STANDARD_ERRORS * variance * np.sqrt((excess_kurtosis + 2) / sample.size)
+
+
+class Mirror(PythonWorld):
+    """What a problem yields, drawn from Python."""
+
+    def __init__(self, problem):
+        self.problem = problem
+
+    def reset(self, seed, stream):
+        self.draws = self.problem.sample(seed, stream)
+
+    def outcome(self, t, arm, count):
+        return self.draws.pull(arm)

@@ -4,8 +4,8 @@ The public names are listed once, in ``__init__.pyi``, and loaded when first use
 wait for a compiler.
 """
 
-import lazy_loader
+from paceline.lazy import attach_stub
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

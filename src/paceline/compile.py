@@ -21,6 +21,7 @@ import numpy as np
 from paceline.grafting import bound_calls, bound_part_calls, bound_rare_calls, simulator_for
 from paceline.interrupts import interrupts_held
 from paceline.kernels.jit import compile_now, folder_of, is_kept
+from paceline.kernels.page import NO_PAGE
 from paceline.kernels.stale import remove_stale
 from paceline.machine import cores, python_like_this
 from paceline.policies.policy import Policy, Setting
@@ -57,7 +58,7 @@ class Example(NamedTuple):
 
     def on(self, world: World) -> Loop:
         """What plays on such a world."""
-        return Loop(simulator_for(type(self.policy), type(world)), (*self.start, world.data, 1))
+        return Loop(simulator_for(type(self.policy), type(world)), (*self.start, world.data, NO_PAGE, 1))
 
 
 def simulation_loops(example: Example) -> list[Loop]:

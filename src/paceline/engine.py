@@ -1,9 +1,9 @@
 """ask, tell and simulate: one text for every policy and every world.
 
 The functions from `ask` to `follow` are templates. They call ``choose``, ``commit``, ``learn`` and ``renew``, which
-stand here for the functions of a policy, and ``outcome``, which stands for that of a world; grafting.py puts the real
-ones there and compiles the result (see kernels/jit.py). So the simulator, the live object and the replay of a log run
-the very same lines.
+stand here for the functions of a policy, ``outcome``, which stands for that of a world, and ``write_row``, which writes
+history or does not; grafting.py puts the real ones there and compiles the result (see kernels/jit.py). So the
+simulator, the live object and the replay of a log run the very same lines.
 
 Only these functions hold the books. A policy is shown the state, which has copies.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paceline.kernels.budget import Books, can_pay, charge, close_round, open_round, reserve, settle, settle_one
+from paceline.kernels.budget import Books, admits, can_pay, charge, close_round, open_round, reserve, settle, settle_one
 from paceline.kernels.estimates import observe, observe_part, observe_rest
 from paceline.kernels.jit import kernel
 from paceline.kernels.late import COST, NONE, Late, close_truth, known_ahead, next_news, post
@@ -22,6 +22,7 @@ from paceline.kernels.outlook import look_ahead
 from paceline.kernels.state import GUARD, SKIP, Decision, State, Storage, book_rows, state_rows
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 NO_FAULT, BAD_ARM, BAD_REASON, BAD_TAG = range(4)
 
@@ -53,6 +54,11 @@ def outcome(world: Any, clock: Any, arm: int, count: int, cost: Floats) -> float
     raise NotImplementedError
 
 
+def write_row(page: Any, books: Books, decision: Decision, reward: float, cost: Any, spent: Ints) -> None:
+    """Stands for `page.write_row` where history is kept, else for nothing."""
+    raise NotImplementedError
+
+
 def reasons() -> int:
     """Stands for the number of reasons that the policy has."""
     raise NotImplementedError
@@ -76,6 +82,34 @@ def enter(books: Books, state: State) -> bool:
     state.clock.t = books.tally.t
     look_ahead(books, state)
     return payable
+
+
+@kernel
+def enter_freely(books: Books, state: State) -> bool:
+    """Stands for `enter` where there is no guard: whatever the headroom, nothing is beyond payment."""
+    enter(books, state)
+    return True
+
+
+@kernel
+def pay_anything(_books: Books, _resources: Any, _arm: int) -> bool:
+    """Stands for `can_pay` and `admits` where there is no guard. What comes of it is a headroom below 0."""
+    return True
+
+
+@kernel
+def as_decided(_books: Books, decision: Decision) -> Decision:
+    """What is done: what was decided."""
+    return decision
+
+
+@kernel
+def fall_back(books: Books, decision: Decision) -> Decision:
+    """Stands for `as_decided` where arm 0 takes the place of the null arm. It costs nothing, so it can be paid for.
+
+    To the policy it is a refusal; what the pull brings is in the estimates.
+    """
+    return decision if is_pull(books, decision.arm) else Decision(0, GUARD, decision.tag)
 
 
 def decide(params: Any, books: Books, state: State) -> Decision:
@@ -170,7 +204,7 @@ def ask(params: Any, storage: Storage) -> Choice:
     """
     books = Books(storage.tally[0], *book_rows(storage))
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
-    decision = decide(params, books, state)
+    decision = as_decided(books, decide(params, books, state))
     begin(params, books, state, decision)
     note(books, decision)
     return decision.arm, decision.reason, decision.tag
@@ -289,8 +323,9 @@ def take_turn(params: Any, storage: Storage, arm: int, reason: int) -> Choice:
     books = Books(storage.tally[0], *book_rows(storage))
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
     decision = Decision(arm, reason, arm)
-    if is_pull(books, arm) and not can_pay(books, state.resources, arm):
+    if is_pull(books, arm) and not admits(books, state.resources, arm):
         decision = Decision(SKIP, GUARD, arm)
+    decision = as_decided(books, decision)
     begin(params, books, state, decision)
     note(books, decision)
     return decision.arm, decision.reason, decision.tag
@@ -300,8 +335,10 @@ def choose_not(params: Any, state: State) -> None:
     """Nothing is needed of a choice that is known."""
 
 
-def simulate(params: Any, storage: Storage, world: Any, until: int) -> None:
+def simulate(params: Any, storage: Storage, world: Any, page: Any, until: int) -> None:
     """Play against a world until round ``until`` is settled; may be called again to go on.
+
+    Where history is kept it is written to ``page`` (see kernels/page.py).
 
     It ends early when the world has no more outcomes (its reward is not a number; the last pull stays open), or when
     the policy makes a mistake.
@@ -310,10 +347,11 @@ def simulate(params: Any, storage: Storage, world: Any, until: int) -> None:
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
     tally = books.tally
     while tally.t < until and tally.fault == NO_FAULT:
-        decision = decide(params, books, state)
+        decision = as_decided(books, decide(params, books, state))
         commit(params, state, decision)
         arm = decision.arm
         if not is_pull(books, arm):
+            write_row(page, books, decision, 0.0, books.cost, books.spent)
             sit_out(params, books, state, decision)
             continue
         # The key is that of the books: a policy may write to its own clock.
@@ -322,18 +360,19 @@ def simulate(params: Any, storage: Storage, world: Any, until: int) -> None:
             wait_for(books, state, arm)
             break
         charge(books, state.resources)  # nothing was set aside: the news is here
+        write_row(page, books, decision, reward, books.cost, books.spent)  # before the policy is handed the costs
         conclude(params, books, state, decision, reward)
 
 
-def simulate_late(params: Any, storage: Storage, world: Any, late: Late, until: int) -> None:
+def simulate_late(params: Any, storage: Storage, world: Any, late: Late, page: Any, until: int) -> None:
     """The same with news that comes later (see kernels/late.py)."""
     books = Books(storage.tally[0], *book_rows(storage))
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
     tally = books.tally
     while tally.t < until and tally.fault == NO_FAULT:
-        decision = decide(params, books, state)
+        decision = as_decided(books, decide(params, books, state))
         begin(params, books, state, decision)
-        arm = decision.arm
+        arm, reward = decision.arm, 0.0
         if is_pull(books, arm):
             reward = outcome(world, tally, arm, late.begun[arm], books.cost)
             if math.isnan(reward):
@@ -342,6 +381,7 @@ def simulate_late(params: Any, storage: Storage, world: Any, late: Late, until: 
         deliver(params, books, state, late)
         close_round(books, state.resources)
         close_truth(late, books)
+        write_row(page, books, decision, reward, late.costs[tally.t % late.first.size], late.spent)
 
 
 def deliver(params: Any, books: Books, state: State, late: Late) -> None:
@@ -376,6 +416,14 @@ def news_once(late: Late, storage: Storage) -> int:
         close_round(books, storage.resources)
         close_truth(late, books)
     return entry
+
+
+def write_once(
+    page: Any, storage: Storage, arm: int, reason: int, tag: int, reward: float, cost: Any, spent: Ints
+) -> None:
+    """`write_row`, called from Python."""
+    books = Books(storage.tally[0], *book_rows(storage))
+    write_row(page, books, Decision(arm, reason, tag), reward, cost, spent)
 
 
 def pull_once(world: Any, clock: Any, arm: int, count: int, cost: Floats) -> float:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from paceline.engine import BAD_ARM, BAD_REASON, BAD_TAG, NO_FAULT, Choice
 from paceline.errors import InvalidPolicy
 from paceline.grafting import (
+    GUARDED,
     Calls,
     PartCalls,
     bound_calls,
@@ -24,12 +25,14 @@ from paceline.grafting import (
     bound_rare_calls,
     calendar,
     puller_for,
+    row_writer,
     simulator_for,
 )
 from paceline.interrupts import interrupts_held
 from paceline.kernels.budget import UNITS, Books
 from paceline.kernels.jit import CompilerError, direct, is_kept, plain_throughout
 from paceline.kernels.late import COST, NONE, Late, known_ahead
+from paceline.kernels.page import NO_PAGE, Page
 from paceline.kernels.state import GUARD, SKIP, Storage, books_in
 from paceline.policies.policy import Policy, Setting, renew_nothing
 from paceline.policies.python_policy import CARRIED, CHOSEN, Carrier, PythonPolicy, Session, described
@@ -55,11 +58,11 @@ def calls_for(policy: Policy, resources: int) -> Calls:
         return calls_with(policy, policy.params(setting), policy.new_storage(setting, 0, 0))
 
 
-def calls_with(policy: Policy, params: Any, storage: Storage) -> Calls:
+def calls_with(policy: Policy, params: Any, storage: Storage, rules: str = GUARDED) -> Calls:
     """The same for arguments of the types of these."""
     if isinstance(policy, PythonPolicy):
-        return IN_PYTHON
-    calls = bound_calls(type(policy))
+        return IN_PYTHON if rules == GUARDED else IN_PYTHON._replace(ask=partial(ask_in_python, rules=rules))
+    calls = bound_calls(type(policy), rules)
     if policy.renew is not renew_nothing and not is_ours(policy):
         part_calls_with(policy, params, storage)  # what does not compile is refused before the first round
     return Calls(direct(calls.ask, params, storage), direct(calls.tell, params, storage, *example_news(storage)))
@@ -118,10 +121,12 @@ def example_part(storage: Storage) -> tuple[Any, ...]:
 
 
 @cache
-def carrier_for(resources: int) -> tuple[Callable[..., None], Callable[..., Choice], Callable[..., None]]:
+def carrier_for(
+    resources: int, rules: str = GUARDED
+) -> tuple[Callable[..., None], Callable[..., Choice], Callable[..., None]]:
     """The same, ready to be called with so many resources."""
     storage = Carrier().new_storage(example_setting(resources), 0, 0)
-    open_one, take_one, tell_one = bound_carrier()
+    open_one, take_one, tell_one = bound_carrier(rules)
     return (
         direct(open_one, storage),
         direct(take_one, CARRIED, storage, 0, CHOSEN),
@@ -143,9 +148,9 @@ def teacher_with(policy: Policy, params: Any, storage: Storage) -> Callable[...,
     return direct(bound_rare_calls(type(policy)).teach, params, storage, 0, 0.5, (0.5,) * len(storage.resources))
 
 
-def ask_in_python(session: Session, storage: Storage) -> Choice:
+def ask_in_python(session: Session, storage: Storage, rules: str = GUARDED) -> Choice:
     """`ask` for a plain-Python policy. A round with a choice that it must not make is sat out, as by a compiled one."""
-    open_one, take_one, _ = carrier_for(len(storage.resources))
+    open_one, take_one, _ = carrier_for(len(storage.resources), rules)
     open_one(storage)
     if storage.limits.shape[0] == 0:  # live, when no arm is in play
         return take_one(CARRIED, storage, SKIP, GUARD)
@@ -238,10 +243,19 @@ class Played(NamedTuple):
     late: Late | None = None  # where news is late: what is on its way, and the truth
 
 
-def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting, delays: Delays | None = None) -> Played:
+def prepare(
+    policy: Policy,
+    world: World | PlayedWorld,
+    setting: Setting,
+    delays: Delays | None = None,
+    rules: str = GUARDED,
+    page: Page | None = None,
+) -> Played:
     """A game before its first round; policy and world may be compiled or in plain Python.
 
-    With both compiled a round takes some ten nanoseconds, else a few microseconds and what the Python code takes.
+    With both compiled a round takes some ten nanoseconds, else a few microseconds and what the Python code takes. Only
+    here, where nothing is at stake, can a game be had by other rules than the guard's. With a ``page`` the rounds that
+    are wanted on it are written down.
     """
     setting = setting.seen_by(policy)
     storage = policy.new_storage(setting, setting.seed, setting.stream)
@@ -249,9 +263,9 @@ def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting, delays
     with blamed(policy, setting):
         params = policy.params(setting)
         if isinstance(policy, PythonPolicy) or isinstance(world, PlayedWorld):
-            return Played(params, storage, in_python(policy, params, storage, world, late), True, late)
-        data: tuple[Any, ...] = (world.data,) if late is None else (world.data, late)
-        loop = simulator_for(type(policy), type(world), late is not None)
+            return Played(params, storage, in_python(policy, params, storage, world, late, rules, page), True, late)
+        loop = simulator_for(type(policy), type(world), late is not None, rules, page is not None)
+        data = (world.data, *([] if late is None else [late]), NO_PAGE if page is None else page)
         with interrupts_held():  # inside the compiler an interrupt may get lost
             loop(params, storage, *data, 0)
 
@@ -263,37 +277,75 @@ def prepare(policy: Policy, world: World | PlayedWorld, setting: Setting, delays
 
 
 def in_python(
-    policy: Policy, params: Any, storage: Storage, world: World | PlayedWorld, late: Late | None
+    policy: Policy,
+    params: Any,
+    storage: Storage,
+    world: World | PlayedWorld,
+    late: Late | None,
+    rules: str,
+    page: Page | None,
 ) -> Callable[[int], None]:
     """A loop over rounds in plain Python, for a policy or a world that is."""
-    ask_one, tell_one = calls_with(policy, params, storage)
-    outcome_of = pulled(world, storage) if isinstance(world, World) else world.outcome
+    ask_one, tell_one = calls_with(policy, params, storage, rules)
     books = books_in(storage)
     if late is None:
-        begun, take_in, end_round = at_once(books, partial(tell_one, params, storage))
+        course = at_once(books, partial(tell_one, params, storage))
     else:
-        begun, take_in, end_round = later(storage, books, part_calls_with(policy, params, storage), params, late)
+        course = later(storage, books, part_calls_with(policy, params, storage), params, late)
+    settle = settler(storage, world, course, page)
     tally = books.tally
 
     def until(rounds: int) -> None:
         while tally.t < rounds:
-            arm, reason, tag = ask_one(params, storage)
-            if reason == GUARD:
+            choice = ask_one(params, storage)
+            if choice[1] == GUARD:
                 check_choice(policy, storage, params)
-            if 0 <= arm < begun.size:
-                reward, cost = outcome_of(int(tally.t), arm, int(begun[arm]))
-                if math.isnan(reward):
-                    return
-                take_in((arm, reason, tag), reward, cost)
-            end_round()
+            if settle(choice) is None:
+                return
 
     return until
+
+
+def settler(
+    storage: Storage, world: World | PlayedWorld, course: "Course", page: Page | None = None
+) -> Callable[[Choice], Outcome | None]:
+    """What ends a round that has begun with a choice: it gives its outcome, or None if the world has no more."""
+    outcome_of = pulled(world, storage) if isinstance(world, World) else world.outcome
+    tally, nothing = books_in(storage).tally, (0.0, (0.0,) * len(storage.resources))
+    begun, spent, take_in, end_round = course
+    arms = begun.size
+    write = None if page is None else writer_on(page, storage, spent)
+
+    def settle(choice: Choice) -> Outcome | None:
+        arm, outcome = choice[0], nothing
+        if 0 <= arm < arms:
+            outcome = outcome_of(int(tally.t), arm, int(begun[arm]))
+            if math.isnan(outcome[0]):
+                return None
+            take_in(choice, *outcome)
+        end_round()
+        if write is not None:
+            write(choice, outcome)
+        return outcome
+
+    return settle
+
+
+def writer_on(page: Page, storage: Storage, spent: Ints) -> Callable[[Choice, Outcome], None]:
+    """What writes a round down that is over."""
+    row = direct(row_writer(), page, storage, 0, CHOSEN, 0, 0.5, (0.5,) * len(storage.resources), spent)
+
+    def write(choice: Choice, outcome: Outcome) -> None:
+        row(page, storage, *choice, *outcome, spent)
+
+    return write
 
 
 class Course(NamedTuple):
     """The way that news takes in a loop in Python."""
 
-    begun: Ints  # (K,): pulls so far, whether their outcome is known or not
+    begun: Ints  # (K,): pulls so far, whether their outcome is known or not, and
+    spent: Ints  # (D,): units that they have cost
     take_in: Callable[[Choice, float, Costs], None]
     end_round: Callable[[], None]
 
@@ -305,7 +357,7 @@ def at_once(books: Books, tell: Callable[..., None]) -> Course:
     def take_in(choice: Choice, reward: float, cost: Costs) -> None:
         tell(*choice, reward, cost, largest[choice[0]], charges_of(cost))
 
-    return Course(books.pulls, take_in, lambda: None)
+    return Course(books.pulls, books.spent, take_in, lambda: None)
 
 
 def later(storage: Storage, books: Books, calls: PartCalls, params: Any, late: Late) -> Course:
@@ -333,7 +385,7 @@ def later(storage: Storage, books: Books, calls: PartCalls, params: Any, late: L
             else:
                 calls.tell_part(params, storage, arm, reward, unknown, *units)
 
-    return Course(late.begun, take_in, end_round)
+    return Course(late.begun, late.spent, take_in, end_round)
 
 
 def charges_of(cost: Costs) -> tuple[int, ...]:

@@ -18,10 +18,13 @@ from paceline.engine import (
     conclude_rest,
     decide,
     deliver,
+    enter_freely,
+    fall_back,
     finish,
     follow,
     news_once,
     open_turn,
+    pay_anything,
     post_once,
     pull_once,
     refresh,
@@ -34,8 +37,10 @@ from paceline.engine import (
     tell,
     tell_part,
     tell_rest,
+    write_once,
 )
-from paceline.kernels.jit import bind, counted_kernel, graft, kernel
+from paceline.kernels.jit import bind, counted_kernel, graft, kernel, plain
+from paceline.kernels.page import write_nothing, write_row
 from paceline.kernels.state import book_rows, state_rows
 from paceline.policies.policy import Policy, commit_nothing
 from paceline.policies.python_policy import Carrier
@@ -50,23 +55,44 @@ def cache(function: Function) -> Function:
 
 
 Parts = dict[str, Callable[..., Any]]
+FUNCTIONS = ("choose", "learn", "commit", "renew")  # of a policy
+
+# The rules of a game. The guard's are those of every live bandit; the others are for simulations alone.
+GUARDED, UNGUARDED, FALLING_BACK = "", " without the guard", " with a fallback arm"
+STAND_INS: dict[str, Parts] = {
+    GUARDED: {},
+    UNGUARDED: {"enter": enter_freely, "can_pay": pay_anything, "admits": pay_anything},
+    FALLING_BACK: {"as_decided": fall_back},
+}
 
 
 @cache
-def policy_parts(policy: type[Policy]) -> tuple[str, bool, Parts]:
-    """What `jit.bind` needs to make a function of a policy: a name, whether it allocates, what the templates name."""
+def policy_parts(policy: type[Policy], rules: str = GUARDED) -> tuple[str, bool, Parts]:
+    """What `jit.bind` needs to make a function of a policy: a name, whether it allocates, what the templates name.
+
+    By other rules than the guard's, other functions stand in the places of some of the engine's. The name says so: such
+    code is filed apart.
+    """
     counted = policy.allocates
     as_kernel = counted_kernel if counted else kernel
-    functions = {name: as_kernel(getattr(policy, name)) for name in ("choose", "learn", "commit", "renew")}
-    return f"{policy.__module__}.{policy.__qualname__}", counted, graft_templates(policy, counted, functions)
+    functions = {name: as_kernel(getattr(policy, name)) for name in FUNCTIONS}
+    return f"{code_name(policy)}{rules}", counted, graft_templates(policy, counted, functions, rules)
 
 
-def graft_templates(policy: type[Policy], counted: bool, functions: Parts) -> Parts:
+def code_name(policy: type[Policy]) -> str:
+    """What the machine code of a policy is filed under: all that it is made of. Presets of a policy share it."""
+    functions = [plain(getattr(policy, name)) for name in FUNCTIONS]
+    names = [f"{function.__module__}.{function.__qualname__}" for function in functions]
+    return " ".join([*names, f"{len(policy.reasons)}", f"{policy.tag_is_arm}"])
+
+
+def graft_templates(policy: type[Policy], counted: bool, functions: Parts, rules: str = GUARDED) -> Parts:
     """The templates with these functions in the place of a policy's."""
     count, is_arm = len(policy.reasons), policy.tag_is_arm
     as_kernel = counted_kernel if counted else kernel
     needs_choice = policy.commit is not commit_nothing
     parts: Parts = {**functions, "reasons": as_kernel(lambda: count), "tag_is_arm": as_kernel(lambda: is_arm)}
+    parts |= STAND_INS[rules]
     parts["rechoose"] = graft(choose_again if needs_choice else choose_not, counted, **parts)
     rounds = book_rows, state_rows, decide, sit_out, begin, ask, follow, teach
     news = finish, conclude, conclude_rest, take_part, deliver, tell, tell_part, tell_rest
@@ -76,11 +102,17 @@ def graft_templates(policy: type[Policy], counted: bool, functions: Parts) -> Pa
 
 
 @cache
-def simulator_for(policy: type[Policy], world: type[World], is_late: bool = False) -> Callable[..., None]:
-    """`simulate`, or `simulate_late`, for a policy on a kind of world. It is compiled when it is first called."""
-    name, counted, parts = policy_parts(policy)
-    template = simulate_late if is_late else simulate
-    return bind(template, f"{name} on {world.__module__}", counted, **parts, outcome=kernel(world.outcome))
+def simulator_for(
+    policy: type[Policy], world: type[World], is_late: bool = False, rules: str = GUARDED, is_kept: bool = False
+) -> Callable[..., None]:
+    """`simulate`, or `simulate_late`, for a policy on a kind of world. It is compiled when it is first called.
+
+    With ``is_kept`` it writes history to a page, else it takes `NO_PAGE` in its place.
+    """
+    name, counted, parts = policy_parts(policy, rules)
+    template, row = simulate_late if is_late else simulate, write_row if is_kept else write_nothing
+    title = f"{name} on {world.__module__}" + (" with history" if is_kept else "")
+    return bind(template, title, counted, **parts, outcome=kernel(world.outcome), write_row=row)
 
 
 class Calls(NamedTuple):
@@ -106,9 +138,9 @@ def bound_rare_calls(policy: type[Policy]) -> RareCalls:
 
 
 @cache
-def bound_calls(policy: type[Policy]) -> Calls:
+def bound_calls(policy: type[Policy], rules: str = GUARDED) -> Calls:
     """`ask` and `tell` for a policy, waiting to be compiled."""
-    name, counted, parts = policy_parts(policy)
+    name, counted, parts = policy_parts(policy, rules)
     return Calls(bind(ask, name, counted, **parts), bind(tell, name, counted, **parts))
 
 
@@ -127,9 +159,9 @@ def bound_part_calls(policy: type[Policy]) -> PartCalls:
 
 
 @cache
-def bound_carrier() -> tuple[Callable[..., None], Callable[..., Choice], Callable[..., None]]:
+def bound_carrier(rules: str) -> tuple[Callable[..., None], Callable[..., Choice], Callable[..., None]]:
     """The compiled half of every plain-Python policy: open a round, begin it with a choice, settle a pull."""
-    name, counted, parts = policy_parts(Carrier)
+    name, counted, parts = policy_parts(Carrier, rules)
     return (
         bind(open_turn, name, counted, **parts),
         bind(take_turn, name, counted, **parts),
@@ -147,3 +179,9 @@ def puller_for(world: type[World]) -> Callable[..., float]:
 def calendar() -> tuple[Callable[..., None], Callable[..., int]]:
     """The calendar of late news, for a loop in Python: put an outcome on its way, take the next news."""
     return bind(post_once, "late", counted=False), bind(news_once, "late", counted=False)
+
+
+@cache
+def row_writer() -> Callable[..., None]:
+    """What writes history, for a loop in Python."""
+    return bind(write_once, "history", counted=False, write_row=write_row)

@@ -1,11 +1,13 @@
 """Parquet files: tables written whole, columns read by name. The only file that imports pyarrow."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paceline.errors import UnreadableFile
+from paceline.extras import extra
 from paceline.files import all_or_nothing
 
 if TYPE_CHECKING:
@@ -14,8 +16,9 @@ if TYPE_CHECKING:
 
 def arrow() -> Any:
     """pyarrow, which takes its time to load."""
-    import pyarrow as pa
-    import pyarrow.parquet
+    with extra("lab", "a Parquet file"):
+        import pyarrow as pa
+        import pyarrow.parquet
 
     return pa
 
@@ -26,20 +29,24 @@ def write_table(path: Path, table: "pa.Table") -> None:
 
 
 def write_tables(path: Path, tables: Iterable["pa.Table"]) -> None:
-    """Tables one after the other, a row group each, into one file, all or nothing.
-
-    Nothing in the bytes depends on when or where the work was done. Statistics of the columns would take more memory
-    than a small row group itself.
-    """
-    pa = arrow()
+    """Tables one after the other, a row group each, into one file, all or nothing."""
     waiting = iter(tables)
     first = next(waiting)
-    with (
-        all_or_nothing(path) as unfinished,
-        pa.parquet.ParquetWriter(unfinished, first.schema, compression="zstd", write_statistics=False) as writer,
-    ):
+    with table_writer(path, first.schema) as write:
         for table in chain([first], waiting):
-            writer.write_table(table, row_group_size=max(table.num_rows, 1))
+            write(table)
+
+
+@contextmanager
+def table_writer(path: Path, schema: "pa.Schema", **options: Any) -> Iterator[Callable[["pa.Table"], None]]:
+    """What writes tables as they come, a row group each, into one file, all or nothing.
+
+    Nothing in the bytes depends on when or where the work was done. Statistics of the columns, unless ``options`` ask
+    for them, are left out: they would take more memory than a small row group itself.
+    """
+    chosen = {"compression": "zstd", "write_statistics": False, **options}
+    with all_or_nothing(path) as unfinished, arrow().parquet.ParquetWriter(unfinished, schema, **chosen) as writer:
+        yield lambda table: writer.write_table(table, row_group_size=max(table.num_rows, 1))
 
 
 def table_of(columns: Mapping[str, type], rows: Sequence[Sequence[object]]) -> "pa.Table":
@@ -68,6 +75,10 @@ class ParquetColumns(Mapping[str, Any]):
             raise KeyError(name)
         column = self._read(lambda file: file.read(columns=[name]).column(name))
         return column.to_pylist() if column.null_count else column.to_numpy()
+
+    def table(self) -> "pa.Table":
+        """All columns at once."""
+        return self._read(lambda file: file.read())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

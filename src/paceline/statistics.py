@@ -141,6 +141,15 @@ def interval(value: float, error: float, degrees: float) -> Estimate:
     return Estimate(value, value - radius, value + radius)
 
 
+def radius_of_mean(trials: int) -> float:
+    """Half the width of the 95 % interval of a mean over so many trials, in standard deviations.
+
+    >>> round(radius_of_mean(10), 3)
+    0.715
+    """
+    return t_quantile((1.0 - LEVEL) / 2.0, trials - 1) / math.sqrt(trials)
+
+
 def mean_of(values: Floats) -> Estimate | None:
     """Mean over trials; nothing for a single trial, which cannot say how sure it is.
 

@@ -23,8 +23,19 @@ from paceline.cli import (
     token,
 )
 from paceline.errors import PacelineError
+from paceline.extras import check_installed
 
 COMMANDS = (reproduce, compare, run, report, diff, replay, solve, policies, compile, log, fleet, serve, token, demo)
+# What some of them cannot do without. It is looked for before they begin, not found missing after a minute of work.
+EXTRAS = {
+    "reproduce": "lab",
+    "compare": "lab",
+    "run": "lab",
+    "report": "lab",
+    "diff": "lab",
+    "serve": "serve",
+    "demo": "serve",
+}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -45,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         command.add_arguments(sub)
-        sub.set_defaults(run=command.run)
+        sub.set_defaults(command=name, run=command.run)
     return top
 
 
@@ -60,6 +71,8 @@ def main(arguments: list[str] | None = None) -> int:
             if "run" not in options:
                 top.print_help()
                 return 0
+            if options.command in EXTRAS:
+                check_installed(EXTRAS[options.command], f"paceline {options.command}")
             code: int | None = options.run(options)
         finally:
             sys.stdout.flush()

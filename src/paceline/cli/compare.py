@@ -1,28 +1,18 @@
 """``paceline compare``: policies against each other on families of random problems."""
 
 import argparse
-import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paceline.cli.run import add_engines, play_all, tell_files
+
 if TYPE_CHECKING:
+    from paceline.experiments.experiment import Experiment
     from paceline.policies.policy import Policy
 
-KINDS = ("beta", "bernoulli", "mixed")
-ROUNDS = 50_000
 SWITCHES: dict[str, object] = {"true": True, "false": False}
-POLICIES = (
-    "index",
-    "thompson",
-    "optimistic",
-    "epsilon-greedy",
-    "greedy",
-    "suak",
-    "one-phase",
-    "ucb-simplex",
-    "uniform",
-)
 
 SUMMARY = "compare policies on families of random problems"
 DESCRIPTION = """\
@@ -33,35 +23,32 @@ regret against the limit of each problem and against each other.
   paceline compare beta rare --policies thompson,suak,one-phase:a=2 --rounds 100000
   paceline compare all --horizons 500,2000,20000,200000
 
-Writes compare-KIND.png and compare-KIND.npz (the raw totals) for each kind, compare.md and compare.json, and prints the
-tables. The default takes about a minute.
+Each kind is an experiment (--show prints its file) and has a folder of its own, with a manifest and the raw totals; an
+interrupted comparison goes on where it was. Writes one page for all of them, report.html and report.md, with figures
+and tables beside it, and prints the tables. The default takes about a minute.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Options of this command."""
-    parser.add_argument(
-        "kinds", nargs="*", metavar="KIND", help=f"kinds of problems, or all (default: {' '.join(KINDS)})"
-    )
+    """Options of this command. What is not given is as in the file that --show prints."""
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help="kinds of problems, or all (default: three of them)")
     parser.add_argument(
         "--policies",
         metavar="NAME[,NAME...]",
         help="policies, with parameters as in one-phase:a=2 or suak:order=fewest:horizon=1000 "
-        f"(default: those of {','.join(POLICIES)} that can play the kind)",
+        "(default: nine of them, as far as they can play the kind)",
     )
+    parser.add_argument("--problems", type=int, metavar="N", help="problems of a kind (default: 12)")
     parser.add_argument(
-        "--problems", type=int, default=12, metavar="N", help="problems of a kind (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--rounds", type=int, metavar="N", help=f"rounds of a trial (default: {ROUNDS}, or what the kind is for)"
+        "--rounds", type=int, metavar="N", help="rounds of a trial (default: 50000, or what the kind is for)"
     )
     parser.add_argument(
         "--horizons",
         metavar="N[,N...]",
         help="hold every policy against the best one after so many rounds; the last is --rounds",
     )
-    parser.add_argument("--trials", type=int, default=8, metavar="N", help="trials on a problem (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all random numbers (default: 0)")
+    parser.add_argument("--trials", type=int, metavar="N", help="trials on a problem (default: 8)")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of all random numbers (default: 0)")
     parser.add_argument(
         "--shortfall",
         type=float,
@@ -85,55 +72,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder to write to (default: %(default)s)",
     )
+    add_engines(parser)
+    parser.add_argument("--show", action="store_true", help="print the experiment files and stop")
     parser.add_argument("--list", action="store_true", help="list the kinds of problems and stop")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Compare, draw, report."""
-    from paceline.cli.compile import on_screen
-    from paceline.compile import compile_ahead
-    from paceline.experiments.arena import check_scale, compare
-    from paceline.experiments.comparison import write_report
-    from paceline.experiments.standings import standings
-    from paceline.problems import families as problems
-    from paceline.worlds.delays import read_toml_delays
+    """Compare, report, print."""
+    from paceline.experiments.together import standings
+    from paceline.problems.families import KINDS
 
     if options.list:
-        width = max(map(len, problems.KINDS)) + 2
-        for name, says in problems.KINDS.items():
+        width = max(map(len, KINDS)) + 2
+        for name, says in KINDS.items():
             print(f"{name:<{width}}{says}")
         return
-    wanted = list(problems.KINDS) if options.kinds == ["all"] else options.kinds or KINDS
-    kinds = [problems.check_kind(kind) for kind in dict.fromkeys(wanted)]
+    studies = play_all(experiments_of(options), options)
+    if options.show:
+        return
+    if options.horizons:
+        print(f"{standings([study.together for study in studies])}\n")
+    for study in studies:
+        print(f"{study.name}: {study.size}\n\n{study.together.table()}\n\n{study.table()}\n")
+    tell_files(options.out)
+
+
+def experiments_of(options: argparse.Namespace) -> "list[Experiment]":
+    """An experiment for each kind; all are checked before the first is begun."""
+    from paceline.experiments.shipped import COMPARISON, comparison
+    from paceline.problems import families
+    from paceline.problems.toml import read_toml
+    from paceline.worlds.delays import read_toml_delays
+
+    table = read_toml(COMPARISON)
+    (drawn,) = table["problem"]
+    wanted = list(families.KINDS) if options.kinds == ["all"] else options.kinds or drawn["family"]
+    kinds = [families.check_kind(kind) for kind in dict.fromkeys(wanted)]
     horizons = horizons_of(options.horizons)
-    drawn = {"shortfall": options.shortfall, "resources": options.resources}
-    delay = None if options.delay is None else read_toml_delays(options.delay)
-    given = {**drawn, "delay": delay, "horizons": horizons}
-    counts = {kind: len(problems.random(kind, 0, **drawn).resources) for kind in kinds}
-    chosen = {kind: policies_of(options.policies, counts[kind]) for kind in kinds}
-    scale = {name: getattr(options, name) for name in ("problems", "trials", "seed")}
-    rounds = {kind: rounds_of(kind, options.rounds, horizons) for kind in kinds}
     if options.kinds != ["all"]:
         for kind in kinds:
             check_first_horizon(kind, horizons)
-    for number in rounds.values():
-        check_scale(rounds=number, **scale)
-    options.out.mkdir(parents=True, exist_ok=True)
-    everyone = [policy for policies in chosen.values() for policy in policies.values()]
-    compile_ahead(everyone, ["simulation"], on_screen, list(counts.values()))
-    arenas = []
+    usual = {"problems": drawn["size"], "trials": table["trials"], "seed": table["seed"]}
+    scale = {key: value if getattr(options, key) is None else getattr(options, key) for key, value in usual.items()}
+    given = {"shortfall": options.shortfall, "resources": options.resources}
+    delay = None if options.delay is None else read_toml_delays(options.delay)
+    found = []
     for kind in kinds:
-        print(f"{kind}: {problems.KINDS[kind]}", file=sys.stderr)
-        arena = compare(kind, chosen[kind], rounds=rounds[kind], **scale, **given, progress=True)
-        arena.save(options.out / f"compare-{kind}.npz")
-        arena.plot(options.out / f"compare-{kind}.png")
-        arenas.append(arena)
-    write_report(arenas, options.out, horizons)
-    if horizons:
-        print(f"{standings(arenas, horizons)}\n")
-    for arena in arenas:
-        print(f"{arena.title}: {arena.size}\n\n{arena.table()}\n\n{arena.by_problem()}\n")
-    print(f"Written to {options.out}: {', '.join(sorted(path.name for path in options.out.iterdir()))}")
+        policies = policies_of(options.policies, len(families.random(kind, 0, **given).resources), table["policies"])
+        rounds = rounds_of(kind, options.rounds, horizons, table["rounds"])
+        found.append(comparison(kind, policies, rounds=rounds, horizons=horizons, delay=delay, **scale, **given))
+    return found
 
 
 def horizons_of(text: str | None) -> list[int]:
@@ -143,7 +131,7 @@ def horizons_of(text: str | None) -> list[int]:
     ([500, 2000], [])
     """
     from paceline.errors import InvalidValue
-    from paceline.experiments.arena import check_horizons
+    from paceline.experiments.experiment import check_horizons
 
     try:
         found = [int(part) for part in text.split(",")] if text is not None else []
@@ -152,16 +140,16 @@ def horizons_of(text: str | None) -> list[int]:
     return check_horizons(found)
 
 
-def rounds_of(kind: str, rounds: int | None, horizons: list[int]) -> int:
+def rounds_of(kind: str, rounds: int | None, horizons: list[int], otherwise: int) -> int:
     """How long to play a kind: as long as was asked for, or up to the last horizon that it is for."""
     from paceline.errors import InvalidValue
-    from paceline.experiments.arena import rounds_to_play
+    from paceline.experiments.shipped import rounds_to_play
 
     if rounds is not None and horizons and horizons[-1] > rounds:
         raise InvalidValue(f"horizons must not be beyond the rounds of a trial, {rounds}, got {horizons[-1]}")
     if rounds is None and horizons:
         return rounds_to_play(kind, None, horizons[-1])
-    return rounds_to_play(kind, rounds, ROUNDS)
+    return rounds_to_play(kind, rounds, otherwise)
 
 
 def check_first_horizon(kind: str, horizons: list[int]) -> None:
@@ -170,7 +158,7 @@ def check_first_horizon(kind: str, horizons: list[int]) -> None:
     >>> check_first_horizon("start", [500, 5000])
     """
     from paceline.errors import InvalidValue
-    from paceline.experiments.arena import rounds_to_play
+    from paceline.experiments.shipped import rounds_to_play
 
     first = horizons[0] if horizons else 0
     most = rounds_to_play(kind, None, first)
@@ -178,14 +166,14 @@ def check_first_horizon(kind: str, horizons: list[int]) -> None:
         raise InvalidValue(f"the first horizon of kind {kind!r} must be at most {most} rounds, got {first}")
 
 
-def policies_of(text: str | None, resources: int = 1) -> "dict[str, Policy]":
-    """The policies in "suak,one-phase:a=2", by the text of each, or the default ones that can play.
+def policies_of(text: str | None, resources: int = 1, usual: Sequence[str] = ()) -> "dict[str, Policy]":
+    """The policies in "suak,one-phase:a=2", by the text of each, or the usual ones that can play.
 
     All must be able to deal with so many resources.
     """
     from paceline.policies import label_policies
 
-    entries = POLICIES if text is None else text.split(",")
+    entries = usual if text is None else text.split(",")
     chosen = label_policies([{entry: policy_of(entry)} for entry in (entry.strip() for entry in entries)])
     if text is None:
         return {name: policy for name, policy in chosen.items() if resources <= (policy.resources or resources)}

@@ -30,12 +30,9 @@ def run(options: argparse.Namespace) -> None:
     from tempfile import TemporaryDirectory
 
     from paceline import checks
-    from paceline.cli.extras import extra
     from paceline.fleet.store import open_store
-
-    with extra("serve", "starlette", "uvicorn"):
-        from paceline.service.demo import NAME, SETTINGS, Campaign
-        from paceline.service.server import serve
+    from paceline.service.demo import NAME, SETTINGS, Campaign
+    from paceline.service.server import serve
 
     checks.whole("--port", options.port, 0, 65535)
     checks.real("--speed", options.speed, 0, 100, above_low=True)

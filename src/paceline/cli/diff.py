@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read both, compare, say; the exit code."""
     from paceline.experiments.diff import compare_studies
-    from paceline.experiments.reading import read_study
+    from paceline.experiments.study import Study
 
-    found = compare_studies(read_study(options.first), read_study(options.second))
+    found = compare_studies(Study.open(options.first), Study.open(options.second))
     print(found)
     return 0 if found.identical else 1

@@ -87,10 +87,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Replay, draw, report."""
-    import csv
-
     from paceline.cli.compare import policies_of
     from paceline.offline.replay import replay
+    from paceline.reports.tables import csv_text
 
     as_is = ("arm", "reward", "propensity", "max_reward", "repeats", "seed")
     settings: dict[str, Any] = {
@@ -100,11 +99,7 @@ def run(options: argparse.Namespace) -> None:
     }
     done = replay(options.log, policies_of(options.policies), **settings)
     options.out.mkdir(parents=True, exist_ok=True)
-    records = done.records()
-    with (options.out / "replay.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(records[0]))
-        writer.writeheader()
-        writer.writerows(records)
+    (options.out / "replay.csv").write_text(csv_text(done.records()), encoding="utf-8", newline="")
     written = ["replay.csv"]
     if len(done.resources) == 1:
         done.plot(options.out / "replay.png")

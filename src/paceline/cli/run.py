@@ -1,15 +1,26 @@
 """``paceline run``: an experiment file, on this machine or on a cluster."""
 
 import argparse
+import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from paceline.errors import InvalidValue
+
+if TYPE_CHECKING:
+    from paceline.experiments.experiment import Experiment
+    from paceline.experiments.study import Study
 
 SUMMARY = "run an experiment file, on this machine or on a cluster"
 DESCRIPTION = """\
 Run the experiment in a TOML file: policies on problems, with grids over any parameter. Says what it will do, then does
 what is missing in the output folder. An interrupted run goes on where it was; the numbers are the same on every engine.
+A finished one can be extended, by a file with more trials, policies, problems or checkpoints, or by --trials and
+--checkpoints: only what is missing is played, and no number that is there changes.
 
   paceline run experiment.toml
+  paceline run --trials 40 experiment
   paceline run experiment.toml --processes
   paceline run experiment.toml --dask tcp://scheduler:8786
   paceline run experiment.toml --dask local --workers 4
@@ -20,36 +31,78 @@ Writes manifest.json and totals.parquet to the output folder; `paceline report D
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of this command."""
-    parser.add_argument("experiment", type=Path, metavar="FILE", help="the experiment, a TOML file")
+    parser.add_argument("experiment", type=Path, nargs="?", metavar="FILE", help="a TOML file, or the folder of a run")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder to write to (default: named after the file)")
+    parser.add_argument("--trials", type=int, metavar="N", help="trials, in place of those in the file")
+    parser.add_argument("--checkpoints", type=int, metavar="N", help="checkpoints, in place of those in the file")
+    add_engines(parser)
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done and stop")
+    parser.add_argument("--schema", action="store_true", help="print the JSON schema of experiment files and stop")
+
+
+def add_engines(parser: argparse.ArgumentParser) -> None:
+    """Options of all commands that play."""
     engines = parser.add_mutually_exclusive_group()
     engines.add_argument("--processes", action="store_true", help="work in processes instead of threads")
     engines.add_argument("--dask", metavar="ADDRESS", help="work on a Dask cluster; `local` starts one here")
     parser.add_argument("--workers", type=int, metavar="N", help="threads, processes or local Dask workers")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be done and stop")
 
 
 def run(options: argparse.Namespace) -> None:
     """Read, say, do."""
-    from paceline.cli.compile import on_screen
     from paceline.experiments.experiment import Experiment
-    from paceline.experiments.folder import check_folder
+    from paceline.experiments.folder import MANIFEST, experiment_in
+    from paceline.experiments.schema import experiment_schema
+
+    if options.schema:
+        print(json.dumps(experiment_schema(), indent=1))
+        return
+    if options.experiment is None:
+        raise InvalidValue("paceline run takes a TOML file or the folder of a run, got neither")
+    changes = {key: getattr(options, key) for key in ("trials", "checkpoints") if getattr(options, key) is not None}
+    is_run = (options.experiment / MANIFEST).exists()
+    experiment = (experiment_in if is_run else Experiment.read)(options.experiment, **changes)
+    out = options.out or (options.experiment if is_run else options.experiment.with_suffix(""))
+    if options.dry_run:
+        announce(experiment, out, options)
+        return
+    print(play(experiment, out, options).table())
+    tell_files(out)
+
+
+def announce(experiment: "Experiment", out: Path, options: argparse.Namespace) -> None:
+    """Say what will be done."""
+    from paceline.cli.compile import on_screen
     from paceline.experiments.messages import plan
+
+    print(plan(experiment, out, options.workers, on_screen), file=sys.stderr)
+
+
+def play(experiment: "Experiment", out: Path, options: argparse.Namespace) -> "Study":
+    """Say what will be done, and do it."""
     from paceline.experiments.runner import run_experiment
 
-    experiment = Experiment.read(options.experiment)
-    out = options.out or options.experiment.with_suffix("")
-    check_folder(out, experiment)
-    print(plan(experiment, out, options.workers, on_screen), file=sys.stderr)
-    if options.dry_run:
-        return
-    study = run_experiment(
-        experiment,
-        out,
-        "processes" if options.processes else None,
-        dask=options.dask,
-        workers=options.workers,
-        progress=True,
-    )
-    print(study.table())
+    announce(experiment, out, options)
+    engine = "processes" if options.processes else None
+    return run_experiment(experiment, out, engine, dask=options.dask, workers=options.workers, progress=True)
+
+
+def play_all(experiments: "list[Experiment]", options: argparse.Namespace) -> "list[Study]":
+    """Of experiments that come with the package: print their files, or play them and write one report on all."""
+    from paceline.experiments.folder import check_folder
+    from paceline.experiments.report import write_report
+    from paceline.problems.toml import to_toml
+
+    if options.show:
+        print("\n".join(to_toml(experiment.table) for experiment in experiments), end="")
+        return []
+    for each in experiments:
+        check_folder(options.out / each.name, each)  # all, before the first is begun
+    studies = [play(each, options.out / each.name, options) for each in experiments]
+    write_report(studies, options.out)
+    return studies
+
+
+def tell_files(out: Path) -> None:
+    """What there is to look at."""
     print(f"Written to {out}: {', '.join(sorted(path.name for path in out.iterdir() if path.name[0] != '.'))}")

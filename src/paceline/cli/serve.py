@@ -43,12 +43,9 @@ def run(options: argparse.Namespace) -> None:
     import logging
 
     from paceline import checks
-    from paceline.cli.extras import extra
     from paceline.errors import InvalidValue
     from paceline.fleet.store import open_store
-
-    with extra("serve", "starlette", "uvicorn"):
-        from paceline.service.server import serve, without_password
+    from paceline.service.server import serve, without_password
 
     checks.whole("--port", options.port, 0, 65535)
     if options.journal_dir is not None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paceline.experiments.reading import every_result
 from paceline.experiments.study import Study
 from paceline.experiments.summary import signed
 from paceline.reports.tables import Table, mean_and_error
@@ -85,8 +84,8 @@ def compare_studies(first: Study, second: Study) -> Difference:
 def both(first: Study, second: Study) -> Iterator[tuple[str, Results, Results]]:
     """The problems that both have; what the second has in another order waits in memory."""
     waiting: dict[str, Results] = {}
-    others = every_result(second)
-    for name, results in every_result(first):
+    others = second.results()
+    for name, results in first.results():
         while name in second.names and name not in waiting:
             found, other = next(others)
             if found in first.names:
@@ -97,9 +96,10 @@ def both(first: Study, second: Study) -> Iterator[tuple[str, Results, Results]]:
         pass  # what is left must be whole, too
 
 
-def draws_of(study: Study, name: str) -> tuple[int, int]:
+def draws_of(study: Study, name: str) -> tuple[object, ...]:
     """Which random numbers the trials on a problem play."""
-    return study.experiment["seed"], study.experiment["problems"][study.names.index(name)]["stream"]
+    entry = study.experiment["problems"][study.names.index(name)]
+    return study.seed, entry["stream"], entry.get("apart")
 
 
 def compare(problem: str, one: Run, other: Run, common: npt.NDArray[np.int64], same_draws: bool) -> Compared:
@@ -143,7 +143,7 @@ def describe_settings(manifest: dict[str, Any]) -> dict[str, str]:
     experiment = manifest["experiment"]
     return {
         "name": manifest["name"],
-        **{key: str(experiment[key]) for key in ("trials", "seed", "block")},
+        **{key: str(experiment[key]) for key in ("trials", "seed")},
         "rounds": f"{experiment['rounds'][-1]:,}",
         "checkpoints": ", ".join(map(str, experiment["rounds"])),
         **{

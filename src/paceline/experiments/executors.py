@@ -12,6 +12,7 @@ from typing import Any
 from paceline import checks
 from paceline.errors import InvalidValue, PacelineError
 from paceline.experiments.tasks import begin_process, compile_all
+from paceline.extras import extra
 from paceline.interrupts import Inbox, interrupts_for_us_alone, interrupts_held
 from paceline.machine import cores
 from paceline.simulation.simulate import Trial
@@ -94,10 +95,8 @@ def dask_executor(address: str, trials: Sequence[Trial], workers: int | None) ->
     A task whose worker dies runs again elsewhere; the scheduler sees to that. Workers that join later compile first,
     too.
     """
-    try:
+    with extra("dask", "a Dask cluster"):
         from distributed import Client
-    except ImportError as error:
-        raise PacelineError("a Dask cluster needs distributed: pip install 'paceline[dask]'") from error
     from paceline.experiments.dask_worker import Compiled
 
     if address == "local":

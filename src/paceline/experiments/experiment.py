@@ -1,7 +1,9 @@
 """What to run: an experiment as a TOML file describes it, checked as a whole before anything runs."""
 
 import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,18 +12,20 @@ import numpy.typing as npt
 
 from paceline import checks
 from paceline.errors import InvalidValue, PacelineError
+from paceline.experiments.holdings import Holdings, digest, gaps, holdings_of
 from paceline.experiments.keys import at, refuse_unknown, text_in
 from paceline.experiments.policy_specs import PolicySpec, read_policies
-from paceline.experiments.problem_specs import ProblemSpec, read_problems
+from paceline.experiments.problem_specs import FAR_APART, ProblemSpec, read_problems
+from paceline.experiments.schema import EXPERIMENT
 from paceline.policies.code import code_digest
 from paceline.policies.policy import Policy
 from paceline.problems.problem import Problem
 from paceline.problems.toml import read_toml
+from paceline.simulation.recording import Record, Rounds, read_record
 from paceline.simulation.simulate import Trial, checkpoint_rounds, setting_of
 
 Ints = npt.NDArray[np.int64]
 
-KEYS = ("name", "rounds", "trials", "seed", "checkpoints", "block", "policies", "policy", "problem")
 BLOCK_ROUNDS = 4_000_000  # about a second of work for one task
 
 
@@ -46,35 +50,52 @@ class Experiment:
     seed: int
     block: int  # trials of one task
     table: dict[str, Any]  # as it was written, for the record
+    folder: Path  # that names of files in it are relative to
+    record: Rounds | None = None  # the rounds that are kept one by one
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> "Experiment":
-        """The experiment in a file; names of other files in it are relative to its folder."""
+    def read(cls, path: str | os.PathLike[str], **changes: object) -> "Experiment":
+        """The experiment in a file, perhaps with other keys; names of files in it are relative to its folder."""
         file = Path(path)
         try:
-            return cls.from_table(read_toml(file), file.parent, file.stem)
+            return cls.from_table(read_toml(file) | changes, file.parent, file.stem)
         except PacelineError as error:
             if str(error).startswith(str(file)):
                 raise
             raise type(error)(f"{file}: {error}") from None
 
     @classmethod
-    def from_table(cls, table: dict[str, Any], folder: Path = Path(), name: str = "experiment") -> "Experiment":
-        """The experiment that a table describes, or an error that names the key."""
-        refuse_unknown("an experiment", table, KEYS)
+    def from_table(
+        cls,
+        table: dict[str, Any],
+        folder: Path = Path(),
+        name: str = "experiment",
+        policies: Mapping[str, Policy] | None = None,
+    ) -> "Experiment":
+        """The experiment that a table describes, or an error that names the key.
+
+        Policies that are objects already stand in place of those of the table.
+        """
+        refuse_unknown("an experiment", table, EXPERIMENT)
+        if "figure" in table:
+            checks.whole("figure", table["figure"], 1, 2)
         rounds = checks.rounds("rounds", table.get("rounds", 100_000))
         trials = checks.whole("trials", table.get("trials", 10), 1, 2**32 - 1)
-        points = at("checkpoints", lambda: checkpoint_rounds(rounds, table.get("checkpoints", 100)))
+        points = read_checkpoints(rounds, table.get("checkpoints", 100), table.get("horizons", []))
         block = table.get("block", min(max(BLOCK_ROUNDS // rounds, 1), trials))
         experiment = cls(
             name=text_in(table, "name", name),
             problems=tuple(read_problems(table.get("problem"), folder)),
-            policies=read_policies(table.get("policies", []), table.get("policy", []), folder),
+            policies=read_policies(table.get("policies", []), table.get("policy", []), folder)
+            if policies is None
+            else {label: PolicySpec(policy, {}, "") for label, policy in policies.items()},
             rounds=points,
             trials=trials,
             seed=checks.seed(table.get("seed", 0)),
             block=checks.whole("block", block, 1),
             table=table,
+            folder=folder,
+            record=read_record(table.get("record"), rounds),
         )
         experiment.check_policies(rounds)
         return experiment
@@ -86,15 +107,23 @@ class Experiment:
                 where = f"policy {label!r} on problem {field.name!r}"
                 at(where, lambda p=spec.policy, f=field: check_policy(p, f.problem, rounds))  # type: ignore[misc]
 
-    def tasks(self) -> list["Task"]:
-        """The units of work, in the order of the results."""
+    def tasks(self, done: "Callable[[str], Iterable[range]]" = lambda _: ()) -> list["Task"]:
+        """The units of work that are not done, in the order of the results; ``done`` tells of trials by key."""
+        held, points = self.holdings, digest(self.rounds.tolist())
         return [
-            Task(number, place, label, field, spec.policy, self.rounds, self.seed, first, count)
+            Task(key, number, place, label, field, spec.policy, self.rounds, self.seed, first, count, self.record)
             for number, field in enumerate(self.problems)
             for place, (label, spec) in enumerate(self.policies.items())
-            for first in range(0, self.trials, self.block)
-            for count in [min(self.block, self.trials - first)]
+            for key in [f"{held.problems[number]}-{held.policies[place]}-{points}"]
+            for gap in gaps(done(key), self.trials)
+            for first in range(gap.start, gap.stop, self.block)
+            for count in [min(self.block, gap.stop - first)]
         ]
+
+    @cached_property
+    def holdings(self) -> Holdings:
+        """What a file of its results holds."""
+        return holdings_of(self.to_dict())
 
     @property
     def layout(self) -> "Layout":
@@ -117,6 +146,7 @@ class Experiment:
                 {
                     "name": field.name,
                     "stream": field.stream,
+                    **({} if field.apart == FAR_APART else {"apart": field.apart}),
                     "swept": field.swept,
                     "words": field.words,
                     "problem": field.problem.to_dict(),
@@ -137,8 +167,31 @@ class Experiment:
             "rounds": self.rounds.tolist(),
             "trials": self.trials,
             "seed": self.seed,
-            "block": self.block,
+            **({} if self.record is None else {"record": self.table["record"]}),
         }
+
+
+def read_checkpoints(rounds: int, given: object, horizons: object) -> Ints:
+    """The rounds at which totals are kept: so many, evenly spread; those in a list; or evenly by their logarithm.
+
+    >>> read_checkpoints(1000, {"count": 4, "first": 8}, [500])
+    array([   8,   40,  200,  500, 1000])
+    """
+    wanted: Any = given
+    if isinstance(given, dict):
+        refuse_unknown("checkpoints", given, ("count", "first"))
+        count = checks.whole("count of the checkpoints", given.get("count"), 1)
+        first = checks.whole("first of the checkpoints", given.get("first", 1), 1, rounds)
+        wanted = [round(point) for point in np.geomspace(first, rounds, count).tolist()]
+    points = at("checkpoints", lambda: checkpoint_rounds(rounds, wanted))
+    return checkpoint_rounds(rounds, [*points.tolist(), *check_horizons(horizons, rounds)])
+
+
+def check_horizons(given: object, most: int = checks.MOST_ROUNDS) -> list[int]:
+    """Rounds after which every policy is held against the best one, in their order."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InvalidValue(f"horizons must be a list of numbers of rounds, got {given!r}")
+    return sorted({checks.whole("each horizon", one, 2, most) for one in given})
 
 
 def code_of(policy: Policy) -> dict[str, str]:
@@ -158,6 +211,7 @@ class Layout(NamedTuple):
 class Task:
     """A block of trials of one policy on one problem: the unit of work, small to send."""
 
+    key: str  # of what its numbers depend on, but for the trials
     number: int  # of the problem
     place: int  # of the policy
     label: str
@@ -167,11 +221,13 @@ class Task:
     seed: int
     first: int  # trial
     count: int
+    record: Rounds | None = None
+    history: Path | None = None  # the folder for it; without one nothing is recorded
 
     @property
     def name(self) -> str:
-        """The name of its file of results."""
-        return f"{self.number:06d}-{self.place:04d}-{self.first:08d}"
+        """The name of its file of results; it stays when other problems and policies come."""
+        return f"{self.key}-{self.first}-{self.count}"
 
     @property
     def cost(self) -> int:
@@ -180,11 +236,31 @@ class Task:
 
     def trials(self) -> list[Trial]:
         """The trials, each with its stream."""
-        first = self.field.stream + self.first
         return [
-            Trial(self.field.problem, self.policy, self.rounds, self.seed, stream, delays=self.field.delays)
-            for stream in range(first, first + self.count)
+            Trial(
+                self.field.problem,
+                self.policy,
+                self.rounds,
+                self.seed,
+                self.field.stream_of(trial),
+                delays=self.field.delays,
+                record=self.recorded(trial),
+            )
+            for trial in range(self.first, self.first + self.count)
         ]
+
+    def recorded(self, trial: int) -> Record | None:
+        """What is kept of a trial, and where."""
+        if self.record is None or self.history is None:
+            return None
+        file = history_file(self.history, self.key.rpartition("-")[0], trial)
+        place: dict[str, str | int] = {"problem": self.field.name, "policy": self.label, "trial": trial}
+        return Record(self.record, place, self.policy.reasons, self.field.problem.resources, file)
+
+
+def history_file(folder: Path, key: str, trial: int) -> Path:
+    """Where the rounds of a trial are kept: by the digests of its problem and its policy."""
+    return folder / f"{key}-{trial:08d}.parquet"
 
 
 def check_policy(policy: Policy, problem: Problem, rounds: int) -> None:
@@ -192,10 +268,3 @@ def check_policy(policy: Policy, problem: Problem, rounds: int) -> None:
     setting = setting_of(problem, rounds)
     policy.check_resources(setting.resources)
     policy.params(setting.seen_by(policy))
-
-
-def check_file_of(experiment: Experiment, other: dict[str, Any], where: Path) -> None:
-    """Refuse results of another experiment."""
-    if other != experiment.to_dict():
-        keys = [key for key, value in experiment.to_dict().items() if other.get(key) != value]
-        raise InvalidValue(f"{where} must hold results of this experiment; those in it differ in {', '.join(keys)}")

@@ -3,44 +3,55 @@
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paceline.errors import InvalidValue, PacelineError, UnreadableFile
-from paceline.experiments.experiment import Experiment, Task, check_file_of
-from paceline.experiments.parquet import groups, joined, table_of
+from paceline.experiments.cells import PARTS, TOTALS, Cell, done_in, missing
+from paceline.experiments.experiment import Experiment, Task
+from paceline.experiments.holdings import Holdings, check_extends
+from paceline.experiments.parquet import read_holdings, regrouped, stacked, table_of, trials_per_group, write_holdings
 from paceline.files import all_or_nothing, left_behind, try_lock
 from paceline.kernels.jit import package_digest
 from paceline.kernels.state import NO_RECORD
-from paceline.parquet import write_table, write_tables
+from paceline.parquet import write_table
 from paceline.policies.policy import Policy
 from paceline.simulation.totals import Totals
 
-FORMAT = 2
-MANIFEST, TOTALS, PARTS, LOCK = "manifest.json", "totals.parquet", "parts", ".lock"
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 3
+READ = (2, FORMAT)
+MANIFEST, HISTORY, LOCK = "manifest.json", "history", ".lock"
 KEYS = ("name", "experiment", "file", "memory", "kernels", "versions", "host", "begun", "finished", "spells")
 
 
 class RunFolder:
-    """Where a run writes. Made by `open_folder`, which holds it against other runs."""
+    """Where a run writes. Made by `open_folder`, which holds it against other runs.
+
+    The file with everything says itself what it holds. A run that asks for more keeps it until all that is missing is
+    in parts beside it; then both become the new file. So a run can be killed at any step, and extended at any time.
+    """
 
     def __init__(self, path: Path, experiment: Experiment) -> None:
         self.path = path
         self.experiment = experiment
-        manifest = check_folder(path, experiment)
-        if manifest is None:
-            manifest = new_manifest(experiment)
-            write_manifest(path, manifest)
-        self.manifest = manifest
+        self.manifest = check_folder(path, experiment) or new_manifest(experiment)
         self.tidy()
-        if self.finished():
+        if is_finished(path, self.manifest, experiment):
             self.drop_parts()
-        else:
-            (path / PARTS).mkdir(exist_ok=True)
+            return
+        self.manifest |= described(experiment) | {"finished": None}
+        write_manifest(path, self.manifest)
+        for name in (PARTS,) if experiment.record is None else (PARTS, HISTORY):
+            (path / name).mkdir(exist_ok=True)
 
     def tidy(self) -> None:
         """Drop what earlier runs had not finished writing when they were killed."""
@@ -50,27 +61,41 @@ class RunFolder:
 
     def finished(self) -> bool:
         """Whether everything is in place."""
-        return is_finished(self.path, self.manifest)
-
-    def part(self, task: Task) -> Path:
-        """The file of a task."""
-        return self.path / PARTS / f"{task.name}.parquet"
+        return is_finished(self.path, self.manifest, self.experiment)
 
     def missing(self) -> list[Task]:
-        """The tasks that are not done."""
-        return [] if self.finished() else [task for task in self.experiment.tasks() if not self.part(task).exists()]
+        """The tasks that are not done; where history is kept they know where to."""
+        tasks = [] if self.finished() else missing(self.path, self.experiment)
+        return [replace(task, history=(self.path / HISTORY).absolute()) for task in tasks]
 
     def write(self, task: Task, totals: Totals) -> None:
         """Keep the results of a task."""
-        write_table(self.part(task), table_of(task, totals, self.experiment.layout))
+        rows = table_of(task.number, task.place, task.first, task.rounds, totals, self.experiment.layout)
+        write_table(self.path / PARTS / f"{task.name}.parquet", rows)
 
     def finish(self) -> None:
-        """Put all parts into one file, in the order of the experiment, and drop them."""
-        tables = (table for task in self.experiment.tasks() for table in groups(self.part(task)))
-        write_tables(self.path / TOTALS, joined(tables))
+        """Put everything into one file, in the order of the experiment, and drop the parts."""
+        held, wanted = read_holdings(self.path / TOTALS), self.experiment.holdings
+        if held != wanted:
+            write_holdings(self.path / TOTALS, self.everything(held), wanted)
         self.manifest["finished"] = now()
         write_manifest(self.path, self.manifest)
         self.drop_parts()
+
+    def everything(self, held: Holdings | None) -> "Iterator[pa.Table]":
+        """All rows: those that are there already and those in parts, trial by trial."""
+        experiment, kept = self.experiment, done_in(self.path)
+        size = trials_per_group(len(experiment.rounds))
+        for task in replace(experiment, block=experiment.trials).tasks():  # one for each policy on each problem
+            cell = Cell(self.path, task, held)
+            pieces: Iterable[Totals] = cell.parts(kept(task.key))
+            if cell.is_cut_anew:
+                pieces = [stacked([*pieces])]
+                cell.check_same(pieces[0])
+            else:
+                pieces = chain(cell.old(), pieces)
+            for first, totals in regrouped(pieces, size):
+                yield table_of(task.number, task.place, first, task.rounds, totals, experiment.layout)
 
     def drop_parts(self) -> None:
         """The files of tasks are not needed any more."""
@@ -105,7 +130,7 @@ def open_folder(path: str | os.PathLike[str], experiment: Experiment) -> Iterato
 
 def check_folder(path: Path, experiment: Experiment) -> dict[str, Any] | None:
     """The manifest of the run that goes on here, or None if one may begin; refuses what belongs to something else."""
-    if path.exists() and not path.is_dir():
+    if not next(each for each in (path, *path.absolute().parents) if each.exists()).is_dir():
         raise PacelineError(f"{path} must be a folder to write to, but: Not a directory")
     if not (path / MANIFEST).exists():
         # A run that was killed before it had a manifest may have left a lock and the beginning of a manifest.
@@ -115,8 +140,14 @@ def check_folder(path: Path, experiment: Experiment) -> dict[str, Any] | None:
             raise InvalidValue(f"{path} must be empty or hold a run of this experiment, got {strange[0]!r} in it")
         return None
     manifest = read_manifest(path)
-    check_file_of(experiment, manifest["experiment"], path)
-    if manifest["kernels"] != package_digest() and not is_finished(path, manifest):
+    check_extends(experiment.to_dict(), manifest["experiment"], path)
+    if is_finished(path, manifest, experiment):
+        return manifest
+    if manifest["format"] != FORMAT:
+        raise InvalidValue(
+            f"{path} has format {manifest['format']}; this version can read it, and goes on with {FORMAT} only"
+        )
+    if manifest["kernels"] != package_digest():
         raise InvalidValue(
             f"{path} was begun with other code (kernels {manifest['kernels']}, paceline "
             f"{manifest['versions']['paceline']}) and must be finished with it, got {package_digest()}"
@@ -124,19 +155,37 @@ def check_folder(path: Path, experiment: Experiment) -> dict[str, Any] | None:
     return manifest
 
 
-def is_finished(path: Path, manifest: dict[str, Any]) -> bool:
-    """Whether all results are in place."""
-    return manifest["finished"] is not None and (path / TOTALS).exists()
+def experiment_in(path: Path, **changes: object) -> Experiment:
+    """The experiment of the run in a folder, perhaps with other keys: more trials, for one."""
+    manifest = read_manifest(path)
+    return Experiment.from_table(manifest["file"] | changes, Path(manifest.get("folder", ".")), manifest["name"])
+
+
+def is_finished(path: Path, manifest: dict[str, Any], experiment: Experiment) -> bool:
+    """Whether all results are in place, under their names."""
+    asked = described(experiment)["experiment"]
+    told = {key: value for key, value in manifest["experiment"].items() if key in asked}
+    if manifest["finished"] is None or told != asked or not (path / TOTALS).exists():
+        return False
+    return manifest["format"] != FORMAT or read_holdings(path / TOTALS) == experiment.holdings
+
+
+def described(experiment: Experiment) -> dict[str, Any]:
+    """What a manifest says of an experiment."""
+    return {
+        "name": experiment.name,
+        "experiment": experiment.to_dict(),
+        "file": experiment.table,
+        "folder": str(experiment.folder.resolve()),
+        "memory": {label: recorded(spec.policy) for label, spec in experiment.policies.items()},
+    }
 
 
 def new_manifest(experiment: Experiment) -> dict[str, Any]:
     """What someone needs to know in a year's time."""
     return {
         "format": FORMAT,
-        "name": experiment.name,
-        "experiment": experiment.to_dict(),
-        "file": experiment.table,
-        "memory": {label: recorded(spec.policy) for label, spec in experiment.policies.items()},
+        **described(experiment),
         "kernels": package_digest(),
         "versions": {
             "python": platform.python_version(),
@@ -166,12 +215,12 @@ def read_manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
         version = manifest["format"]
-        gaps = [] if version != FORMAT else [key for key in KEYS if key not in manifest]
+        gaps = [] if version not in READ else [key for key in KEYS if key not in manifest]
     except OSError as error:
         raise UnreadableFile(f"{path} must be the folder of a run, but {MANIFEST}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise UnreadableFile(f"{file} must be the manifest of a run; it is damaged or foreign") from error
-    if version != FORMAT:
+    if version not in READ:
         raise UnreadableFile(f"{file} has format {version}; this version reads {FORMAT}")
     if gaps:
         raise UnreadableFile(f"{file} must be the manifest of a run; it lacks {', '.join(gaps)}")

@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from paceline.compile import compile_ahead
+from paceline.experiments.cells import missing
 from paceline.experiments.experiment import Experiment
-from paceline.experiments.folder import MANIFEST, PARTS
+from paceline.experiments.folder import check_folder, is_finished
 from paceline.machine import cores
 from paceline.simulation.simulate import compile_first, run_trial
 
@@ -17,9 +18,9 @@ TRIED_ROUNDS = 20_000
 def plan(experiment: Experiment, out: Path, workers: int | None, say: Callable[[str], None] | None = None) -> str:
     """Tasks, rounds and the time they will take here. To measure that it compiles; ``say`` is told if it must."""
     tasks = experiment.tasks()
-    done = [task for task in tasks if (out / PARTS / f"{task.name}.parquet").exists()]
-    finished = (out / MANIFEST).exists() and not (out / PARTS).exists()
-    left = 0 if finished else experiment.all_rounds - sum(task.cost for task in done)
+    manifest = check_folder(out, experiment)
+    finished = manifest is not None and is_finished(out, manifest, experiment)
+    left = 0 if finished else sum(task.cost for task in missing(out, experiment))
     lines = [
         f"{experiment.name}: {len(experiment.problems)} problems x {len(experiment.policies)} policies x "
         f"{experiment.trials} trials of {int(experiment.rounds[-1]):,} rounds",
@@ -46,6 +47,15 @@ def seconds_per_round(experiment: Experiment) -> float:
         run_trial(replace(trial, checkpoints=short))
         taken += (time.perf_counter() - start) / int(short[-1])
     return taken / len(tasks)
+
+
+def in_words(count: int, one: str, many: str | None = None) -> str:
+    """A number of things.
+
+    >>> in_words(1, "trial"), in_words(1200, "trial"), in_words(2, "policy", "policies")
+    ('1 trial', '1,200 trials', '2 policies')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def span(seconds: float) -> str:

@@ -1,5 +1,6 @@
 """Totals as columns of a Parquet file, and back."""
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,14 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.errors import UnreadableFile
-from paceline.experiments.experiment import Layout, Task
-from paceline.parquet import arrow
+from paceline.experiments.experiment import Layout
+from paceline.experiments.holdings import Holdings
+from paceline.parquet import arrow, write_tables
 from paceline.simulation.totals import Totals
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 GROUP_ROWS = 2**13
+HOLDINGS = b"paceline"  # the key of what a file says of itself
 PER_CHECKPOINT = ("earned", "skips", "idle")
 
 
@@ -45,25 +48,27 @@ def schema(layout: Layout) -> "pa.Schema":
     )
 
 
-def table_of(task: Task, totals: Totals, layout: Layout) -> "pa.Table":
-    """The rows of a finished task."""
+def table_of(
+    number: int, place: int, first: int, rounds: npt.NDArray[np.int64], totals: Totals, layout: Layout
+) -> "pa.Table":
+    """The rows of trials of a policy on a problem, by their numbers, from the first of the trials on."""
     pa = arrow()
     count, points = totals.earned.shape
-    trials = np.repeat(np.arange(task.first, task.first + count), points)
+    trials = np.repeat(np.arange(first, first + count), points)
     fields = totals.memory.dtype.names or ()
     memory = np.zeros((count, points, len(fields)))
-    for number, name in enumerate(fields):
-        memory[..., number] = totals.memory[name]
+    for at, name in enumerate(fields):
+        memory[..., at] = totals.memory[name]
     resources = totals.spent.shape[2:] or (1,)
 
     def amounts(values: npt.NDArray[np.float64]) -> Any:
         return lists(values.reshape(count, points, *resources)) if layout.several else values.ravel()
 
     columns = {
-        "problem": np.full(count * points, task.number, np.int32),
-        "policy": np.full(count * points, task.place, np.int32),
+        "problem": np.full(count * points, number, np.int32),
+        "policy": np.full(count * points, place, np.int32),
         "trial": trials,
-        "round": np.tile(task.rounds, count),
+        "round": np.tile(rounds, count),
         **{name: getattr(totals, name).ravel() for name in PER_CHECKPOINT},
         "spent": amounts(totals.spent),
         "lost": amounts(totals.lost),
@@ -82,30 +87,64 @@ def lists(values: npt.NDArray[Any]) -> "pa.ListArray":
     return pa.ListArray.from_arrays(offsets, pa.array(values.ravel()))
 
 
-def groups(path: Path) -> Iterator["pa.Table"]:
-    """The row groups of a file, one at a time."""
+def groups(path: Path, wanted: Iterable[int] | None = None) -> Iterator["pa.Table"]:
+    """The row groups of a file, all or those by number, one at a time."""
     pa = arrow()
     try:
-        file = pa.parquet.ParquetFile(path)
-        for number in range(file.num_row_groups):
-            yield file.read_row_group(number)
+        with pa.parquet.ParquetFile(path) as file:
+            for number in range(file.num_row_groups) if wanted is None else wanted:
+                yield file.read_row_group(number)
     except (OSError, pa.ArrowException) as error:
         raise UnreadableFile(f"{path} must be a Parquet file of a run; it is damaged or foreign") from error
 
 
-def joined(tables: Iterable["pa.Table"]) -> Iterator["pa.Table"]:
-    """Tables of the same problem and policy put together, up to so many rows."""
+def write_holdings(path: Path, tables: Iterable["pa.Table"], holds: Holdings) -> None:
+    """A file with everything, that says itself what it holds."""
+    told = {HOLDINGS: json.dumps(holds._asdict()).encode()}
+    write_tables(path, (table.replace_schema_metadata(told) for table in tables))
+
+
+def read_holdings(path: Path) -> Holdings | None:
+    """What a file says that it holds; nothing if there is none, or one of an earlier version."""
+    if not path.exists():
+        return None
     pa = arrow()
-    waiting: list[Any] = []
-    key, rows = None, 0
-    for table in tables:
-        own = table.column("problem")[0].as_py(), table.column("policy")[0].as_py()
-        if waiting and (own != key or rows + table.num_rows > GROUP_ROWS):
-            yield pa.concat_tables(waiting)
-            waiting, rows = [], 0
-        waiting.append(table)
-        key, rows = own, rows + table.num_rows
-    yield pa.concat_tables(waiting)
+    try:
+        told = (pa.parquet.read_schema(path).metadata or {}).get(HOLDINGS)
+    except (OSError, pa.ArrowException) as error:
+        raise UnreadableFile(f"{path} must be a Parquet file of a run; it is damaged or foreign") from error
+    return None if told is None else Holdings(**json.loads(told))
+
+
+def trials_per_group(points: int) -> int:
+    """Trials whose rows make up a row group: whole ones, however the work was cut."""
+    return max(GROUP_ROWS // points, 1)
+
+
+def regrouped(pieces: Iterable[Totals], size: int) -> Iterator[tuple[int, Totals]]:
+    """The totals of trials in their order, so many at a time, each with the number of its first trial."""
+    waiting: list[Totals] = []
+    first = count = 0
+    for piece in pieces:
+        waiting.append(piece)
+        count += len(piece.earned)
+        while count >= size:
+            whole = stacked(waiting)
+            yield first, some_of(whole, slice(size))
+            waiting, first, count = [some_of(whole, slice(size, None))], first + size, count - size
+    if count:
+        yield first, stacked(waiting)
+
+
+def some_of(totals: Totals, trials: slice) -> Totals:
+    """Some of the trials."""
+    parts: list[Any] = [part[trials] for part in totals]
+    return Totals(*parts)
+
+
+def stacked(pieces: list[Totals]) -> Totals:
+    """Totals of several trials and of several more as one."""
+    return Totals(*(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
 
 
 def totals_of(tables: list["pa.Table"], points: int, resources: int, memory: np.dtype[Any]) -> Totals:

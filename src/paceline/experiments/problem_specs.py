@@ -8,6 +8,7 @@ from typing import Any
 
 from paceline import checks, paper
 from paceline.errors import InvalidValue
+from paceline.experiments import schema
 from paceline.experiments.keys import at, refuse_unknown, tables, text_in, variants
 from paceline.offline.data import read_csv
 from paceline.offline.logged import RandomLog, if_named
@@ -19,12 +20,12 @@ from paceline.problems.resources import by_resource
 from paceline.worlds.delays import Delays, read_delays
 
 # Streams: bits 0 to 31 count the trials, 32 to 47 the members of a family, from 48 on the [[problem]] tables.
-MEMBER, TABLE = 32, 48
-MOST = 2**16 - 1
+# The highest bit marks trials beyond those that a file has room for between its members, see `ProblemSpec.stream_of`.
+MEMBER, TABLE, BEYOND = 32, 48, 2**63
+FAR_APART = 1 << MEMBER
+MOST = 2**15 - 1
 
-PAPER = {"three-arms": paper.three_arms, "eight-arms": paper.eight_arms}
-FAMILY_KEYS = ("size", "seed", "arms", "case", "budget", "concentration", "shortfall", "resources")
-CSV_KEYS = ("arm", "reward", "cost", "max_cost", "max_reward", "budget", "start", "cap")
+PAPERS = {"three-arms": paper.three_arms, "eight-arms": paper.eight_arms}
 
 Named = Iterator[tuple[str, Problem]]
 
@@ -39,6 +40,12 @@ class ProblemSpec:
     swept: dict[str, Any]
     words: str  # the same in words, at the end of the name
     delays: Delays | None = None  # of the outcomes
+    apart: int = FAR_APART  # trials that have room before the stream of the next member
+    beyond: int = 0  # the stream of trial 0, if the others have no room
+
+    def stream_of(self, trial: int) -> int:
+        """Every trial has its own, however many come later."""
+        return (self.stream if trial < self.apart else self.beyond) + trial
 
 
 def read_problems(given: object, folder: Path) -> list[ProblemSpec]:
@@ -53,14 +60,40 @@ def read_problems(given: object, folder: Path) -> list[ProblemSpec]:
         for variant in at(where, lambda e=entry: list(variants(e))):  # type: ignore[misc]
             delays = at(where, lambda v=variant: read_delays(v.table.get("delay")))  # type: ignore[misc]
             members = at(where, lambda v=variant: list(problems_of(v.table, folder)))  # type: ignore[misc]
+            first, apart = at(where, partial(read_streams, variant.table.get("streams"), number << TABLE))
             for member, (name, problem) in enumerate(members):
-                stream = (number << TABLE) + (member << MEMBER)
-                found.append(ProblemSpec(name + variant.words, problem, stream, variant.swept, variant.words, delays))
+                beyond = BEYOND + (number << TABLE) + (member << MEMBER)
+                streams = {"stream": first + member * apart, "apart": apart, "beyond": beyond}
+                found.append(
+                    ProblemSpec(
+                        name + variant.words,
+                        problem,
+                        swept=variant.swept,
+                        words=variant.words,
+                        delays=delays,
+                        **streams,
+                    )
+                )
     names = [field.name for field in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InvalidValue(f"names of problems must differ, got {twice!r} twice; set name in each [[problem]]")
     return found
+
+
+def read_streams(given: object, first: int) -> tuple[int, int]:
+    """The stream of the first trial on the first member of a family, and how far apart those of members are.
+
+    >>> read_streams(None, 0) == (0, 2**32), read_streams({"first": 5, "apart": 10}, 0)
+    (True, (5, 10))
+    """
+    if given is None:
+        return first, FAR_APART
+    if not isinstance(given, dict):
+        raise InvalidValue(f"streams must be a table of first and apart, got {given!r}")
+    refuse_unknown("streams", given, ("first", "apart"))
+    apart = checks.whole("streams.apart", given.get("apart", FAR_APART), 1, FAR_APART)
+    return checks.whole("streams.first", given.get("first", first), 0, BEYOND - 1), apart
 
 
 def problems_of(table: dict[str, Any], folder: Path) -> Named:
@@ -75,7 +108,7 @@ def problems_of(table: dict[str, Any], folder: Path) -> Named:
         raise InvalidValue(
             f"a problem must come from one of {', '.join(sources)} or from rewards and costs, got {chosen}"
         )
-    rest = {key: value for key, value in table.items() if key not in ("name", "delay")}
+    rest = {key: value for key, value in table.items() if key not in ("name", "delay", "streams")}
     if not chosen:
         yield text_in(table, "name", "problem"), Problem.from_dict(rest)
         return
@@ -87,9 +120,9 @@ def problems_of(table: dict[str, Any], folder: Path) -> Named:
 
 def of_paper(name: str, source: object, rest: dict[str, Any]) -> Named:
     """One of the paper's two, perhaps with another budget."""
-    checks.one_of("paper", source, tuple(PAPER))
-    refuse_unknown("a problem of the paper", rest, ("budget",))
-    problem = PAPER[str(source)]()
+    checks.one_of("paper", source, schema.PAPERS)
+    refuse_unknown("a problem of the paper", rest, schema.keys_beside("paper", schema.PAPER))
+    problem = PAPERS[str(source)]()
     if "budget" in rest:
         problem = Problem(problem.rewards, problem.costs, rest["budget"])
     yield name, problem
@@ -97,7 +130,7 @@ def of_paper(name: str, source: object, rest: dict[str, Any]) -> Named:
 
 def of_family(name: str, source: object, rest: dict[str, Any]) -> Named:
     """A family as `paceline.problems.family` draws it; its members are numbered."""
-    refuse_unknown("a family of problems", rest, FAMILY_KEYS)
+    refuse_unknown("a family of problems", rest, schema.keys_beside("family", schema.FAMILY))
     size = checks.whole("size", rest.pop("size", 6), 1, MOST)
     members = family(check_kind(source), size, rest.pop("seed", 0), **rest)
     width = len(str(size))
@@ -111,7 +144,7 @@ def of_csv(folder: Path, name: str, source: object, rest: dict[str, Any]) -> Nam
     With several resources ``cost`` has a column for each. Amounts are in the units of the file; those of a problem are
     in units of the largest cost.
     """
-    refuse_unknown("a problem from a CSV file", rest, CSV_KEYS)
+    refuse_unknown("a problem from a CSV file", rest, schema.keys_beside("csv", schema.CSV))
     if not isinstance(source, str):
         raise InvalidValue(f"csv must be the name of a file, got {source!r}")
     cost = rest.get("cost", "cost")

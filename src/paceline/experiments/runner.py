@@ -2,26 +2,26 @@
 
 import asyncio
 import os
+import shutil
+import tempfile
 import time
+import weakref
 from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING
 
 from paceline.errors import InvalidValue, PacelineError
 from paceline.experiments.executors import Engine, Processes, dask_executor, engine_for
 from paceline.experiments.experiment import Experiment, Task
 from paceline.experiments.folder import RunFolder, open_folder
+from paceline.experiments.study import Study
 from paceline.experiments.tasks import run_task
 from paceline.interrupts import interrupts_for_us_alone
 from paceline.simulation.progress import Progress, progress_bar
 from paceline.simulation.simulate import Stopped, Trial
 from paceline.simulation.totals import Totals
-
-if TYPE_CHECKING:
-    from paceline.experiments.study import Study
 
 AHEAD = 4  # tasks in flight per worker: enough to keep them busy, few enough for a flat memory
 MOST_BREAKS = 3  # in a row without a finished task
@@ -29,22 +29,41 @@ MOST_BREAKS = 3  # in a row without a finished task
 
 def run_experiment(
     experiment: Experiment,
-    out: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
     executor: str | Executor | None = None,
     *,
     dask: str | None = None,
     workers: int | None = None,
     progress: bool = False,
-) -> "Study":
-    """Do what is missing of an experiment and write it to a folder.
+) -> Study:
+    """Do what is missing of an experiment and write it to a folder; without one it lives as long as the study.
 
     ``executor`` is "threads" (the default), "processes", or any concurrent.futures executor; ``dask`` the address of a
     scheduler, or "local". The numbers depend on none of them, to the last byte of the Parquet file. A finished task is
     kept at once: an interrupted run goes on where it was, and a finished one is found finished.
     """
-    from paceline.experiments.study import Study
+    where = Path(tempfile.mkdtemp(prefix="paceline-")) if out is None else Path(out)
+    try:
+        study = run_into(where, experiment, executor, dask, workers, progress)
+    except BaseException:
+        if out is None:
+            shutil.rmtree(where, ignore_errors=True)
+        raise
+    if out is None:
+        weakref.finalize(study, shutil.rmtree, where, ignore_errors=True)
+    return study
 
-    with open_folder(out, experiment) as folder:
+
+def run_into(
+    where: Path,
+    experiment: Experiment,
+    executor: str | Executor | None,
+    dask: str | None,
+    workers: int | None,
+    progress: bool,
+) -> Study:
+    """What `run_experiment` does once it has a folder."""
+    with open_folder(where, experiment) as folder:
         missing = folder.missing()
         if missing:
             with choose_executor(executor, dask, first_trials(missing), workers) as engine:
@@ -56,7 +75,7 @@ def run_experiment(
                     folder.add_time(time.monotonic() - started, engine.name)
         if not folder.finished():
             folder.finish()
-    return Study.open(Path(out))
+    return Study.open(where)
 
 
 def choose_executor(

@@ -1,4 +1,4 @@
-"""How policies did over several problems: a line for each policy, and a line for each problem."""
+"""How policies did over several problems: who lost how much, who beat whom, and the words for it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,9 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.errors import UnknownName
-from paceline.reports.tables import Table, write_budget
-from paceline.simulation.results import Results
-from paceline.statistics import Estimate, beyond_noise, gains_over, ratios_to, three_digits
+from paceline.reports.tables import Table
+from paceline.statistics import Estimate, beyond_noise, three_digits
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -63,68 +62,18 @@ def reference_of(labels: Sequence[str], label: str | None = None) -> str:
     return label
 
 
-def final_regret(results: Sequence[Results]) -> Floats:
-    """Steady regret at the last round: (policies, problems, trials)."""
-    return np.array([[res[label].steady_regret[:, -1] for res in results] for label in results[0]])
-
-
-def final_causes(results: Sequence[Results], label: str, limits: Floats) -> dict[str, float]:
-    """Steady regret of a policy by cause, in units of the limit: mean over trials and problems."""
-    shares = {
-        cause: [res[label].breakdown()[cause][:, -1].mean() / limit for res, limit in zip(results, limits, strict=True)]
-        for cause in CAUSES
-    }
-    return {cause: float(np.mean(share)) for cause, share in shares.items()}
-
-
-def duels(regret: Floats) -> Ints:
-    """(policies, policies, problems): -1 where the first loses less than the second beyond noise, 1 where more."""
-    return np.array([beyond_noise(regret[number], regret) for number in range(len(regret))])
-
-
 def outcomes(regret: Floats) -> Ints:
     """(policies, problems): 1 where a policy beats every other by more than noise, -1 where another beats it, else 0.
+
+    ``regret`` is (policies, problems, trials).
 
     >>> outcomes(np.array([[[1.0, 2.0, 1.5]], [[31.0, 32.0, 31.6]], [[31.0, 32.0, 31.5]]])).ravel()
     array([ 1, -1, -1])
     """
-    against = duels(regret)
+    against = np.array([beyond_noise(own, regret) for own in regret])
     others = len(regret) - 1
     won = ((against == -1).sum(axis=1) == others) & (others > 0)
     return np.where(won, 1, np.where((against == 1).any(axis=1), -1, 0))
-
-
-def winners(results: Sequence[Results]) -> list[str]:
-    """Who wins each problem; a win within noise is a draw."""
-    labels = list(results[0])
-    found = outcomes(final_regret(results)).T == 1
-    return [labels[int(row.argmax())] if row.any() else DRAW for row in found]
-
-
-def scores(results: Sequence[Results], limits: Floats, reference: str, groups: Sequence[int] = ()) -> list[Score]:
-    """A score for each policy, in the order in which they ran; for the groups see `statistics.geometric_mean`."""
-    labels = list(results[0])
-    regret = final_regret(results)
-    place = labels.index(reference)
-    ends = outcomes(regret)
-    above = beyond_noise(regret, regret[place])
-    return [
-        Score(
-            label=label,
-            ratio=ratio,
-            gain=gain,
-            won=int((ends[number] == 1).sum()),
-            drawn=int((ends[number] == 0).sum()),
-            lost=int((ends[number] == -1).sum()),
-            better=int((above[number] == -1).sum()),
-            worse=int((above[number] == 1).sum()),
-            min_headroom=min(float(res[label].min_headroom.min()) for res in results),
-            causes=final_causes(results, label, limits),
-        )
-        for number, (label, ratio, gain) in enumerate(
-            zip(labels, ratios_to(limits, regret, groups), gains_over(place, regret, groups), strict=True)
-        )
-    ]
 
 
 def headroom(lowest: float) -> str:
@@ -157,11 +106,7 @@ def score_table(found: Sequence[Score], reference: str, capped: int = 0) -> Tabl
             score.label,
             str(score.ratio),
             str(score.gain),
-            str(score.won),
-            str(score.drawn),
-            str(score.lost),
-            str(score.better),
-            str(score.worse),
+            *(str(count) for count in (score.won, score.drawn, score.lost, score.better, score.worse)),
             headroom(score.min_headroom),
             *map(three_digits, score.causes.values()),
         )
@@ -185,24 +130,3 @@ def write_limit(limit: float, capped: bool) -> str:
 def note_on_limits(capped: Sequence[bool]) -> tuple[str, ...]:
     """What the mark means, if there is one."""
     return (f"{CAPPED} {WHY_CAPPED}",) if any(capped) else ()
-
-
-def problem_table(results: Sequence[Results], limits: Floats, capped: Sequence[bool]) -> Table:
-    """A line per problem: what it is, the mean steady regret of each policy, and who wins by more than noise."""
-    labels = list(results[0])
-    means = final_regret(results).mean(axis=-1)
-    won_by = winners(results)
-    rows = (
-        (
-            str(number + 1),
-            str(res.problem.optimum_over(int(res.rounds[-1])).case),
-            str(res.problem.arms),
-            write_budget(res.problem, ".3f"),
-            write_limit(float(limits[number]), capped[number]),
-            *(three_digits(float(mean)) for mean in means[:, number]),
-            won_by[number],
-        )
-        for number, res in enumerate(results)
-    )
-    headings = ("problem", "case", "arms", "budget", "limit", *labels, "won by")
-    return Table(headings, tuple(rows), note_on_limits(capped))

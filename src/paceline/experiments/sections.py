@@ -1,84 +1,45 @@
-"""The sections of a report."""
+"""The sections of a report on one study."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from paceline import __version__
-from paceline.experiments.aggregate import Aggregate
-from paceline.experiments.messages import span
-from paceline.experiments.report_figures import MOST_SWEEPS, causes_told, swept_figure
-from paceline.experiments.scores import CAPPED, DRAW, score_table
+from paceline.experiments.drawings import Drawer
+from paceline.experiments.messages import in_words, span
+from paceline.experiments.scores import CAPPED, DRAW
 from paceline.experiments.study import Study
 from paceline.experiments.summary import Line, problems_table, resources_in, summary_table, winner
-from paceline.experiments.sweeps import Axis, aggregate_sweep, policy_axes, problem_axes, problem_sweep
+from paceline.experiments.sweeps import aggregate_sweep, policy_axes, problem_axes, problem_sweep
+from paceline.experiments.together import Together
 from paceline.problems.resources import UNNAMED
-from paceline.reports import panels as draw
-from paceline.reports.markup import Markup, joined, tag
-from paceline.reports.page import figure, figures, table
+from paceline.problems.toml import to_toml
+from paceline.reports.page import Block, Figures, Fold, Heading, Section, Tabled, Terms, Verbatim, Words
 from paceline.reports.tables import Table, write_budget
 from paceline.statistics import FLOOR, SIGMAS, noise, three_digits
 
 FEW_PROBLEMS = 3  # shown in full; more are folded
-NOTHING = Markup("")
+MOST_SWEEPS = 12
+
+Lines = Sequence[Sequence[Line]]  # by problem, then by policy
 
 
-def assemble(study: Study, lines: Sequence[Sequence[Line]], parts: Mapping[str, Markup]) -> tuple[Markup, Markup]:
-    """The head of the page with its contents, and the parts that are not empty below each other."""
-    there = {title: part for title, part in parts.items() if part}
-    ids = {title: title.lower().replace(" ", "-") for title in there}
-    links = (tag("li", tag("a", title, href=f"#{ids[title]}")) for title in there)
-    head = joined(
-        [
-            tag("h1", study.manifest["name"]),
-            tag("p", size(study), class_="lead"),
-            promise(lines),
-            tag("nav", tag("ul", *links), aria_label="Contents"),
-        ]
-    )
-    body = (tag("section", tag("h2", title), part, id=ids[title]) for title, part in there.items())
-    return head, joined(body)
-
-
-def size(study: Study) -> str:
-    """How much was done."""
-    return (
-        f"{in_words(len(study), 'problem')}, {in_words(len(study.labels), 'policy', 'policies')}, "
-        f"{in_words(study.experiment['trials'], 'trial')} of {int(study.rounds[-1]):,} rounds, "
-        f"seed {study.experiment['seed']}"
-    )
-
-
-def in_words(count: int, one: str, many: str | None = None) -> str:
-    """A number of things.
-
-    >>> in_words(1, "trial"), in_words(1200, "trial"), in_words(2, "policy", "policies")
-    ('1 trial', '1,200 trials', '2 policies')
-    """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def promise(lines: Sequence[Sequence[Line]]) -> Markup:
+def promise(lines: Lines) -> Words:
     """Whether the line of every resource held, loudly if one did not."""
     every = [line for of_problem in lines for line in of_problem]
     broken = [line for line in every if not line.min_headroom >= 0.0]
     resources = resources_in(every)
     if not broken:
         whose = "The budget line" if len(resources) == 1 else "The budget line of every resource"
-        return tag("p", f"{whose} held after every round of every trial; the smallest headroom was {lowest_of(every)}.")
+        return Words(f"{whose} held after every round of every trial; the smallest headroom was {lowest_of(every)}.")
     worst = min(broken, key=lambda line: line.min_headroom)
     where = min(worst.headrooms, key=lambda name: worst.headrooms[name])
     line_of = "the line" if resources == [UNNAMED] else f"the line of {where}"
-    return tag(
-        "p",
+    return Words(
         f"OVERSPENT: the budget line was broken in {in_words(len(broken), 'run')} of {len(every):,}. The worst is "
         f"{worst.policy} on {worst.problem}, {three_digits(-worst.min_headroom)} above {line_of}. "
         "The guard makes this impossible, so these numbers are damaged or were not made by it: do not use them.",
-        class_="alarm",
-        role="alert",
+        "alarm",
     )
 
 
@@ -92,7 +53,7 @@ def lowest_of(lines: Sequence[Line]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def what_was_run(study: Study) -> Markup:
+def what_was_run(study: Study) -> Section:
     """The policies with their parameters, and the problems."""
     policies = Table(
         ("policy", "with its parameters"),
@@ -112,187 +73,145 @@ def what_was_run(study: Study) -> Markup:
     )
     problems = Table(("problem", "arms", "budget", "best value", "case", "reward and cost"), rows)
     caption = "Problems: the best value is what a round can earn on average, the case that of the optimum"
-    listed = table(problems, caption)
-    return joined(
+    listed = Tabled(problems, caption)
+    points = in_words(len(study.rounds), "checkpoint")
+    return Section(
+        "What was run",
         [
-            tag(
-                "p",
-                "Every policy played every problem, all with the same random numbers; totals were kept at "
-                f"{in_words(len(study.rounds), 'checkpoint')}.",
+            Words(
+                f"Every policy played every problem, all with the same random numbers; totals were kept at {points}."
             ),
-            table(policies, "Policies", words=True),
-            listed if len(study) <= FEW_PROBLEMS else fold(f"All {len(study)} problems", listed),
-        ]
+            Tabled(policies, "Policies", words=True),
+            listed if len(study) <= FEW_PROBLEMS else Fold(f"All {len(study)} problems", [listed]),
+        ],
     )
 
 
-def fold(title: str, *content: Markup, note: str = "") -> Markup:
-    """A section that opens on demand."""
-    return tag("details", tag("summary", tag("strong", title), tag("span", note, class_="note")), *content)
-
-
-def result(lines: Sequence[Sequence[Line]], reference: str) -> Markup:
-    """The table of the only problem, or the means on all of them."""
-    if len(lines) == 1:
-        return joined([table(summary_table(lines[0], reference), write_caption(lines[0], reference)), caution(lines)])
-    caption = "Mean steady regret at the last round ± standard error; the limit is a yardstick, not a bound"
-    return joined([table(problems_table(lines), caption), caution(lines)])
-
-
-def write_caption(lines: Sequence[Line], reference: str) -> str:
-    """What a summary table shows."""
-    one = lines[0].trials == 1
-    error, intervals = ("", "") if one else (" ± standard error", " [95 % interval, paired by trial]")
-    return f"At round {lines[0].rounds:,}: steady regret{error}, and its difference to {reference}{intervals}"
-
-
-def caution(lines: Sequence[Sequence[Line]]) -> Markup:
-    """A word on how little a single trial says."""
-    if lines[0][0].trials == 1:
-        return tag("p", "There was one trial: nothing says how sure these numbers are.", class_="note")
-    return NOTHING
-
-
-def together(aggregate: Aggregate, problems: int, rounds: npt.NDArray[np.int64]) -> Markup:
-    """Geometric means over problems in units of the limit; nothing for a single problem."""
-    if not aggregate.worthwhile:
-        return NOTHING
-    ends, curves = aggregate.ends, aggregate.curves(rounds)
-    counted_in = len(ends.results)
-    left_out = problems - counted_in
+def together(found: Together, problems: int, reference: str, draw: Drawer) -> Section:
+    """Geometric means over problems in units of the limit, and the tails; nothing for a single problem."""
+    if len(found) < 2:
+        return Section("", ())
+    left_out = problems - len(found)
     others = f" {in_words(left_out, 'problem has', 'problems have')} a limit of 0 and cannot count here."
-    told = ", ".join(f"{score.label} {score.ratio}" for score in aggregate.scores)
-    labels = list(ends.labels)
-    drawn = [
-        figure(
-            draw.aggregate_curve(curves),
-            f"Regret in units of the limit against the round. At the end: {told}.",
-            "Mean steady regret / limit at the same round; dotted: the limit.",
-        ),
-        figure(
-            draw.aggregate_breakdown(ends),
-            "Shares of the regret by cause. " + causes_told({score.label: score.causes for score in aggregate.scores}),
-            "Shares of the regret by cause, means over problems.",
-        ),
-        figure(
-            draw.aggregate_spread(ends),
-            f"Regret in units of the limit of every trial on every problem. Geometric means: {told}.",
-            "Every trial on every problem; dotted: the limit, lines: medians.",
-        ),
-    ]
-    caption = f"Over {counted_in} problems, with {write_interval(aggregate)}"
-    return joined(
+    tails = found.tails(reference)
+    return Section(
+        "All problems together",
         [
-            tag(
-                "p",
-                f"Geometric means over {counted_in} problems of mean steady regret in units of the limit."
-                + (others if left_out else ""),
+            Words(
+                f"Geometric means over {len(found)} problems of mean steady regret in units of the limit."
+                + (others if left_out else "")
             ),
-            table(score_table(aggregate.scores, aggregate.reference, sum(ends.capped)), caption),
-            figures(labels, drawn),
-        ]
+            Tabled(found.table(reference), f"Over {len(found)} problems, with {write_interval(found.groups)}"),
+            Figures(found.labels, draw.together(found)),
+            *([] if tails is None else [Tabled(tails, "How bad the bad trials are")]),
+        ],
     )
 
 
-def write_interval(aggregate: Aggregate) -> str:
+def write_interval(groups: Sequence[int]) -> str:
     """What the intervals over problems are intervals of."""
-    groups = len(set(aggregate.groups))
-    if groups == 1:
+    count = len(set(groups))
+    if count == 1:
         return "95 % intervals over trials: points of one grid share their draws, and tell nothing of other problems"
-    shared = groups < len(aggregate.groups)
-    return "95 % intervals over problems" + (f"; points of a grid share their draws: {groups} groups" if shared else "")
+    shared = count < len(groups)
+    return "95 % intervals over problems" + (f"; points of a grid share their draws: {count} groups" if shared else "")
 
 
-def grids(study: Study, lines: Sequence[Sequence[Line]], aggregate: Aggregate) -> Markup:
+def result(lines: Lines, reference: str) -> Section:
+    """The table of the only problem, or the means on all of them."""
+    caution = (
+        [Words("There was one trial: nothing says how sure these numbers are.", "note")]
+        if lines[0][0].trials == 1
+        else []
+    )
+    if len(lines) == 1:
+        return Section("Result", [summary(lines[0], reference), *caution])
+    caption = "Mean steady regret at the last round [95 % interval]; the limit is a yardstick, not a bound"
+    return Section("Means on every problem", [Tabled(problems_table(lines), caption), *caution])
+
+
+def summary(lines: Sequence[Line], reference: str) -> Tabled:
+    """The policies on one problem."""
+    interval, paired = ("", "") if lines[0].trials == 1 else (" [95 % interval]", " [95 % interval, paired by trial]")
+    caption = f"At round {lines[0].rounds:,}: steady regret{interval}, and its difference to {reference}{paired}"
+    return Tabled(summary_table(lines, reference), caption)
+
+
+def grids(study: Study, lines: Lines, found: Together, reference: str, draw: Drawer) -> Section:
     """Regret against what was swept in problems and, over all problems, in policies."""
     drawn = [
-        swept_figure(axis, problem_sweep(axis, lines), "bars: one standard error", many_at(axis))
+        (axis, problem_sweep(axis, lines), f"means over {most} problems" if most > 1 else "")
         for axis in problem_axes(study.experiment["problems"])
+        for most in [max(map(len, axis.at))]
     ]
-    if aggregate.worthwhile:
+    if len(found) > 1:
+        ratios = {score.label: score.ratio for score in found.scores(reference)}
         drawn += [
-            swept_figure(
-                axis,
-                aggregate_sweep(axis, aggregate.ratios),
-                "over all problems; bars: 95 % intervals, but the points share their draws",
-            )
+            (axis, aggregate_sweep(axis, ratios), "over all problems; the points share their draws")
             for axis in policy_axes(study.experiment["policies"])
         ]
     if not drawn:
-        return NOTHING
-    more = len(drawn) - MOST_SWEEPS
-    said = f"The first {MOST_SWEEPS} of {len(drawn)} combinations are drawn; summary.csv has all." if more > 0 else ""
-    return joined([tag("p", said, class_="note") if said else NOTHING, figures(study.labels, drawn[:MOST_SWEEPS])])
+        return Section("", ())
+    said = f"The first {MOST_SWEEPS} of {len(drawn)} combinations are drawn; summary.csv has all."
+    notes: list[Block] = [Words(said, "note")] if len(drawn) > MOST_SWEEPS else []
+    figures = [draw.sweep(f"grid-{number}", *each) for number, each in enumerate(drawn[:MOST_SWEEPS], start=1)]
+    return Section("Grids", [*notes, Figures(study.labels, figures)])
 
 
-def many_at(axis: Axis) -> str:
-    """How many problems a point of a sweep stands for, if it is more than one."""
-    most = max(map(len, axis.at))
-    return "" if most == 1 else f", means over {most} problems"
-
-
-def problem_by_problem(lines: Sequence[Sequence[Line]], drawn: Sequence[Markup], reference: str) -> Markup:
+def problem_by_problem(lines: Lines, drawn: Sequence[Figures], reference: str) -> Section:
     """A part for each problem, folded if they are many."""
-    parts: list[Markup] = []
+    parts: list[Block] = []
     if len(drawn) < len(lines):
         words = f"Figures are drawn for the first {len(drawn)} of {len(lines)} problems; the tables are there for all."
-        parts.append(tag("p", words))
+        parts.append(Words(words))
     for number, of_problem in enumerate(lines):
-        name = of_problem[0].problem
-        content = [table(summary_table(of_problem, reference), write_caption(of_problem, reference))]
-        content += drawn[number : number + 1]
+        name, own = of_problem[0].problem, drawn[number : number + 1]
+        content: list[Block] = [summary(of_problem, reference), *own]
         won_by = winner(of_problem)
         if len(lines) == 1:
-            parts += [tag("h3", name), *content[1:]]  # the table of the only problem is the result
+            parts += [Heading(name), *own]  # the table of the only problem is the result
         elif len(lines) <= FEW_PROBLEMS:
-            parts += [tag("h3", name), *content]
+            parts += [Heading(name), *content]
         else:
-            parts.append(fold(name, *content, note="a draw" if won_by == DRAW else f"won by {won_by}"))
-    return joined(parts)
+            parts.append(Fold(name, content, "a draw" if won_by == DRAW else f"won by {won_by}"))
+    return Section("Problem by problem", parts)
 
 
-def provenance(study: Study) -> Markup:
+def provenance(study: Study) -> Section:
     """Versions, machine and time, from the manifest, and the experiment as it was written."""
     manifest = study.manifest
-    spells = manifest["spells"]
+    spells: Sequence[Mapping[str, Any]] = manifest["spells"]
     seconds = float(np.sum([spell["seconds"] for spell in spells]))
-    rows = [
+    engines = ", ".join(dict.fromkeys(str(spell["engine"]) for spell in spells))
+    rows = (
         *((f"{name} version", str(version)) for name, version in manifest["versions"].items()),
         ("kernels", manifest["kernels"]),
         *((f"host: {name}", str(value)) for name, value in manifest["host"].items()),
         ("begun", manifest["begun"]),
         ("finished", str(manifest["finished"])),
-        (
-            "time at work",
-            f"{span(seconds)}, in {in_words(len(spells), 'spell')} on " + ", ".join(engines(spells)),
-        ),
-    ]
-    written = json.dumps(manifest["file"], indent=1, ensure_ascii=False, default=str)
-    return joined(
+        ("time at work", f"{span(seconds)}, in {in_words(len(spells), 'spell')} on {engines}"),
+    )
+    return Section(
+        "Provenance",
         [
-            table(Table(("what", "value"), tuple(rows)), "From the manifest of the run", words=True),
-            fold("The experiment file", tag("pre", written)),
-        ]
+            Tabled(Table(("what", "value"), rows), "From the manifest of the run", words=True),
+            Fold("The experiment file", [Verbatim(to_toml(manifest["file"]))]),
+        ],
     )
 
 
-def engines(spells: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Who worked, each once."""
-    return list(dict.fromkeys(str(spell["engine"]) for spell in spells))
-
-
-def how_to_read(lines: Sequence[Sequence[Line]], reference: str) -> Markup:
+def how_to_read(lines: Lines, reference: str) -> Section:
     """What the words mean."""
     resources = resources_in(line for of_problem in lines for line in of_problem)
     of_each = "" if resources == [UNNAMED] else f" Of each resource it is what was left, as in min {resources[0]} left."
     words = {
         "Steady regret": "the distance to the best possible expected reward, without the luck of rewards and costs: "
         "the regret of wrong arms, of idle rounds and of unspent budget. Less is better.",
-        "±": "one standard error of the mean over trials.",
-        f"Minus {reference}": "the difference of the means, in brackets its 95 % interval by Student's t. Trial by "
-        "trial the policies met the same random numbers, so trials are taken in pairs.",
-        f"Ratio to {reference}": "the quotient of the means, in brackets its 95 % interval, in pairs, too; none where "
-        f"a mean is below {FLOOR:g}.",
+        "[low, high]": "the 95 % interval of the mean over trials, by Student's t; bands and bars in figures are the "
+        "same.",
+        f"Minus {reference}": "the difference of the means, with the interval of that difference. Trial by trial the "
+        "policies met the same random numbers, so trials are taken in pairs.",
+        f"Ratio to {reference}": f"the quotient of the means, in pairs, too; none where a mean is below {FLOOR:g}.",
         "Min headroom": "the smallest budget · t minus money spent, over all rounds t of all trials. Below 0 the "
         "promise is broken." + of_each,
         "Limit": "log T · Σ gap / KL, about the least regret of a policy that does well on every problem; a yardstick "
@@ -304,14 +223,11 @@ def how_to_read(lines: Sequence[Sequence[Line]], reference: str) -> Markup:
         words |= {
             "Regret / limit": f"geometric mean over problems; a mean regret below {FLOOR:g} counts as {FLOOR:g}. The "
             "interval is one for all problems of the kind: the spread between problems is in it.",
+            "Wrong arms, idle, unspent": "the same by its causes, plain means over problems: they add up to the "
+            "plain mean of regret / limit, which is above the geometric one.",
             "Won, drawn, lost": "problems on which the policy is below every other by more than noise; neither; on "
             "which another is below it. Better, worse: on which it differs from the reference.",
             "More than noise": f"{SIGMAS:g} standard errors of the paired differences if there are many trials; by "
             f"Student's t {needed}.",
         }
-    return tag("ul", *(tag("li", tag("strong", f"{word}: "), meaning) for word, meaning in words.items()))
-
-
-def foot() -> Markup:
-    """Who made the page."""
-    return tag("p", f"Made by paceline {__version__}. The page is complete in itself and fetches nothing.")
+    return Section("How to read this", [Terms(words)])

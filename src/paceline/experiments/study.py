@@ -1,4 +1,4 @@
-"""A finished run: its results by problem, ready for tables and figures."""
+"""A finished run: its results by problem, ready for tables and figures. All of it is there, or an error says so."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -10,32 +10,51 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from paceline.errors import UnknownName, UnreadableFile
-from paceline.experiments.folder import TOTALS, read_manifest
+from paceline.experiments.cells import TOTALS
+from paceline.experiments.experiment import history_file
+from paceline.experiments.folder import HISTORY, MANIFEST, read_manifest
+from paceline.experiments.holdings import holdings_of
+from paceline.experiments.messages import in_words as count_in_words
 from paceline.experiments.parquet import groups, totals_of
+from paceline.experiments.scores import Score
+from paceline.experiments.together import Together
 from paceline.problems.problem import Problem
 from paceline.reports.tables import Table, mean_and_error
+from paceline.simulation.history import History
+from paceline.simulation.recording import Record, read_record
 from paceline.simulation.results import Results, Run
 from paceline.simulation.totals import NOTHING
 from paceline.worlds.delays import in_words, read_delays
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from matplotlib.figure import Figure
+
+IN_MANIFEST = {"name": str, "kernels": str, "begun": str, "versions": dict, "host": dict, "file": dict, "spells": list}
 
 
 class Study(Mapping[str, Results]):
-    """The results of an experiment by the name of the problem; each is read when it is asked for."""
+    """The results of an experiment by the name of the problem; each is read when it is asked for.
+
+    >>> from paceline import compare
+    >>> study = compare("beta", ["oracle", "uniform"], problems=2, rounds=2000, trials=4)
+    >>> study.labels, list(study), [score.won for score in study.scores()]
+    (['oracle', 'uniform'], ['beta 1', 'beta 2'], [2, 0])
+    """
 
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
         self.path = path
         self.manifest = manifest
+        self.name: str = manifest["name"]
         self.experiment: dict[str, Any] = manifest["experiment"]
         self.rounds = np.array(self.experiment["rounds"], np.int64)
+        self.trials: int = self.experiment["trials"]
+        self.seed: int = self.experiment["seed"]
         self.names = [entry["name"] for entry in self.experiment["problems"]]
         self.labels = [entry["label"] for entry in self.experiment["policies"]]
 
     def __repr__(self) -> str:
-        size = f"{len(self.names)} problems, {len(self.labels)} policies, {self.experiment['trials']} trials"
-        return f"<Study {self.manifest['name']!r} in {str(self.path)!r}: {size} of {self.rounds[-1]:,} rounds>"
+        return f"<Study {self.name!r} in {str(self.path)!r}: {self.size}>"
 
     def _repr_html_(self) -> str:
         return self._table._repr_html_()
@@ -47,12 +66,35 @@ class Study(Mapping[str, Results]):
         manifest = read_manifest(folder)
         if manifest["finished"] is None or not (folder / TOTALS).exists():
             raise UnreadableFile(f"{folder} must hold a finished run; run the experiment again to finish it")
-        return cls(folder, manifest)
+        try:
+            study = cls(folder, manifest)
+            entries = [*study.experiment["problems"], *study.experiment["policies"]]
+            whole = (
+                all(isinstance(manifest[key], kind) for key, kind in IN_MANIFEST.items())
+                and all(isinstance(entry["swept"], dict) for entry in entries)
+                and all(isinstance(study.experiment[key], int) for key in ("trials", "seed"))
+                and min(len(study.problems), len(study.labels), len(study.rounds)) > 0
+            )
+        except (LookupError, TypeError, ValueError, AttributeError):
+            whole = False
+        if not whole:
+            raise UnreadableFile(f"{folder / MANIFEST} must be the manifest of a run; it is damaged or foreign")
+        return study
 
     @cached_property
     def problems(self) -> list[Problem]:
         """The problems in their order."""
         return [Problem.from_dict(entry["problem"]) for entry in self.experiment["problems"]]
+
+    @cached_property
+    def size(self) -> str:
+        """How much was done, in words."""
+        late = in_words(read_delays(self.experiment["problems"][0].get("delay")))
+        return (
+            f"{count_in_words(len(self), 'problem')}, {count_in_words(len(self.labels), 'policy', 'policies')}, "
+            f"{count_in_words(self.trials, 'trial')} of {int(self.rounds[-1]):,} rounds, seed {self.seed}"
+            + (f", {late}" if late else "")
+        )
 
     def table(self) -> Table:
         """A line per problem: the steady regret of every policy at the last round."""
@@ -61,19 +103,44 @@ class Study(Mapping[str, Results]):
     @cached_property
     def _table(self) -> Table:
         rows = tuple(
-            (self.names[number], *(mean_and_error(results[label].steady_regret[:, -1]) for label in self.labels))
-            for number, results in self.results()
+            (name, *(mean_and_error(results[label].steady_regret[:, -1]) for label in self.labels))
+            for name, results in self.results()
         )
         return Table(("problem", *self.labels), rows)
+
+    @cached_property
+    def together(self) -> Together:
+        """All problems taken together: scores, standings, tails."""
+        found = self.new_together()
+        for number, (_, results) in enumerate(self.results()):
+            found.add(results, self.experiment["problems"][number]["stream"])
+        return found
+
+    def new_together(self) -> Together:
+        """The same before any problem was read."""
+        horizons = [at for at in self.manifest["file"].get("horizons", []) if at <= self.rounds[-1]]
+        return Together(self.name, self.size, self.labels, self.rounds, horizons)
+
+    def scores(self, reference: str | None = None) -> list[Score]:
+        """How each policy did over all problems, against the limit and against a reference (suak, or the first)."""
+        return self.together.scores(reference)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
+        """Steady regret in units of the limit: by round, by cause, and its spread over trials and problems."""
+        from paceline.reports.figures import together_figure
+
+        return together_figure(self.together, path)
+
+    def report(self, out: str | os.PathLike[str] | None = None, reference: str | None = None) -> list[Path]:
+        """Write the page, its figures and its tables; see `paceline report`."""
+        from paceline.experiments.report import write_report
+
+        return write_report(self, out, reference)
 
     def __getitem__(self, name: str) -> Results:
         if name not in self.names:
             raise UnknownName(f"problem must be one of {', '.join(self.names)}, got {name!r}")
-        number = self.names.index(name)
-        for found, results in self.results():
-            if found == number:
-                return results
-        raise UnreadableFile(f"{self.path / TOTALS} must hold every problem; {name!r} is missing")
+        return next(results for found, results in self.results() if found == name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -81,11 +148,30 @@ class Study(Mapping[str, Results]):
     def __len__(self) -> int:
         return len(self.names)
 
-    def results(self) -> Iterator[tuple[int, Results]]:
-        """All results, problem by problem, one in memory at a time."""
-        by_problem = groupby(groups(self.path / TOTALS), key=lambda table: table.column("problem")[0].as_py())
-        for number, tables in by_problem:
-            yield number, self.results_of(number, tables)
+    def results(self) -> Iterator[tuple[str, Results]]:
+        """The results on every problem by its name, in their order, one in memory at a time, each of them whole."""
+        found = 0
+        try:
+            by_problem = groupby(groups(self.path / TOTALS), key=lambda table: table.column("problem")[0].as_py())
+            for number, tables in by_problem:
+                if number != found:
+                    break
+                results = self.results_of(number, tables)
+                if list(results) != self.labels or any(
+                    len(run.min_headroom) != self.trials for run in results.values()
+                ):
+                    break
+                yield self.names[number], results
+                found += 1
+        except UnreadableFile:
+            raise
+        except (LookupError, TypeError, ValueError) as error:
+            raise UnreadableFile(f"{self.path / TOTALS} must fit its manifest; it is damaged or foreign") from error
+        if found < len(self):
+            raise UnreadableFile(
+                f"{self.path / TOTALS} must hold {self.trials} trials of every policy on every problem; "
+                f"those on {self.names[found]!r} are missing or damaged"
+            )
 
     def results_of(self, number: int, tables: "Iterator[pa.Table]") -> Results:
         """The results on one problem, from its row groups."""
@@ -97,6 +183,23 @@ class Study(Mapping[str, Results]):
             memory = np.dtype((np.record, fields)) if fields else NOTHING
             totals = totals_of(list(own), len(self.rounds), len(problem.resources), memory)
             shown = self.experiment["policies"][policy]["policy"]
-            runs[label] = Run(label, shown, problem, self.rounds, totals)
+            runs[label] = Run(label, shown, problem, self.rounds, totals, self.history_of(number, policy))
         late = in_words(read_delays(self.experiment["problems"][number].get("delay")))
-        return Results(problem, self.experiment["seed"], self.rounds, runs, late)
+        return Results(problem, self.seed, self.rounds, runs, late)
+
+    def history_of(self, number: int, place: int) -> History | None:
+        """The rounds of one policy on one problem that were kept, if any were."""
+        rounds, held = read_record(self.experiment.get("record"), int(self.rounds[-1])), holdings_of(self.experiment)
+        if rounds is None:
+            return None
+        key = f"{held.problems[number]}-{held.policies[place]}"
+        files = [history_file(self.path / HISTORY, key, trial) for trial in range(held.trials)]
+        record = Record(rounds, {}, (), self.problems[number].resources)
+        return History(self.labels[place], (record,) * len(files), tuple(files))
+
+
+def read_studies(path: str | os.PathLike[str]) -> list[Study]:
+    """The run in a folder, or the runs in the folders in it, as `paceline compare` leaves them."""
+    folder = Path(path)
+    inside = sorted(file.parent for file in folder.glob(f"*/{MANIFEST}"))
+    return [Study.open(each) for each in ([folder] if (folder / MANIFEST).exists() or not inside else inside)]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.experiments.scores import CAUSES, DRAW, headroom, note_on_limits, outcomes, write_limit
-from paceline.reports.tables import Table, mean_and_error, of_resources, spending_headings
+from paceline.reports.tables import Table, mean_and_interval, of_resources, spending_headings
 from paceline.simulation.results import Results, Run
 from paceline.statistics import Estimate, mean_difference, mean_of, mean_ratio, standard_error, three_digits
 
@@ -114,7 +114,7 @@ def summary_table(lines: Sequence[Line], reference: str, resources: Sequence[str
     rows = tuple(
         (
             line.policy,
-            mean_and_error(line.finals),
+            mean_and_interval(line.finals),
             "reference" if line.policy == reference else difference(line),
             ratio(line) if line.policy != reference else "1",
             three_digits(line.means["skips"]),
@@ -155,7 +155,7 @@ def problems_table(by_problem: Sequence[Sequence[Line]]) -> Table:
         (
             lines[0].problem,
             write_limit(lines[0].limit, lines[0].capped),
-            *(mean_and_error(line.finals) for line in lines),
+            *(mean_and_interval(line.finals) for line in lines),
             winner(lines),
         )
         for lines in by_problem

@@ -80,28 +80,30 @@ def axes_of(entries: Sequence[Entry], groups: Sequence[tuple[object, str]]) -> I
 
 
 def problem_sweep(axis: Axis, by_problem: Sequence[Sequence[Line]]) -> Sweep:
-    """Mean steady regret of each policy against a parameter of the problem, with one standard error up and down.
+    """Mean steady regret of each policy against a parameter of the problem, with 95 % intervals over trials.
 
     Where a value has several problems it is the mean over them. Their trials have random numbers of their own, so the
-    squares of the standard errors add up. The problems are taken as given; and the values of the parameter share their
-    draws, so neighbouring points differ by less than their bars say.
+    squares of the radii add up. The problems are taken as given; and the values of the parameter share their draws, so
+    neighbouring points differ by less than their bars say.
     """
     traces = []
     for place in range(len(by_problem[0])):
         at = [[by_problem[number][place] for number in numbers] for numbers in axis.at]
         means = np.array([np.mean([line.mean for line in lines]) for lines in at])
-        errors = np.array([np.sqrt(sum((line.error or 0.0) ** 2 for line in lines)) / len(lines) for lines in at])
+        errors = np.array([np.sqrt(sum(radius(line) ** 2 for line in lines)) / len(lines) for lines in at])
         traces.append(trace((place,) * len(at), means.tolist(), (means - errors).tolist(), (means + errors).tolist()))
     return Sweep(axis.parameter, axis.shown, tuple(traces), "Steady regret")
 
 
 def policy_sweep(axis: Axis, lines: Sequence[Line]) -> Sweep:
-    """Mean steady regret on one problem against a parameter of a policy, with one standard error up and down."""
-    estimates = {
-        line.policy: Estimate(line.mean, line.mean - (line.error or 0.0), line.mean + (line.error or 0.0))
-        for line in lines
-    }
+    """Mean steady regret on one problem against a parameter of a policy, with 95 % intervals over trials."""
+    estimates = {line.policy: Estimate(line.mean, line.mean - radius(line), line.mean + radius(line)) for line in lines}
     return of_policies(axis, estimates, "Steady regret")
+
+
+def radius(line: Line) -> float:
+    """Half the width of the 95 % interval of a mean; a single trial has none to draw."""
+    return 0.0 if line.own is None else line.own.high - line.mean
 
 
 def aggregate_sweep(axis: Axis, ratios: Mapping[str, Estimate]) -> Sweep:

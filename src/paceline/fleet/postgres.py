@@ -5,12 +5,11 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from paceline.errors import StoreFailed, in_one_line
+from paceline.extras import extra
 from paceline.fleet.sql import Cursor, SQLStore
 
-try:
+with extra("fleet", "a store in PostgreSQL", StoreFailed):
     import psycopg
-except ImportError as error:
-    raise StoreFailed('a store in PostgreSQL needs psycopg 3: pip install "paceline[fleet]"') from error
 
 MIGRATING = 0x7061_6365  # the number of the advisory lock under which tables are made
 

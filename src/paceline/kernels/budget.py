@@ -212,6 +212,15 @@ def can_pay(books: Books, resources: Any, arm: int) -> bool:
 
 
 @kernel
+def admits(books: Books, resources: Any, arm: int) -> bool:
+    """The same, and whether the round admits any pull at all, which `open_round` has said to who asks first."""
+    for d in range(len(resources)):
+        if books.headroom[d] < books.least[d]:
+            return False
+    return can_pay(books, resources, arm)
+
+
+@kernel
 def reserve(books: Books, resources: Any, arm: int) -> None:
     """Set the largest costs of a pull aside."""
     for d in range(len(resources)):

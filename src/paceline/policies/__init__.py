@@ -4,15 +4,22 @@ from collections.abc import Mapping, Sequence
 
 from paceline.errors import InvalidPolicy, InvalidValue, PacelineError, UnknownName, UnknownParameter, in_one_line
 from paceline.kernels.state import SKIP, Decision, State
+from paceline.policies.control_budget import ControlBudget
 from paceline.policies.epsilon_greedy import EpsilonGreedyPacer
 from paceline.policies.greedy import GreedyPacer
 from paceline.policies.index import IndexPacer
+from paceline.policies.kube import FractionalKUBE
+from paceline.policies.lagrangian import Lagrangian
+from paceline.policies.lagrangian_presets import EXP3SIX, BestOfBothWorlds, LagrangeBwK, LagrangeCBwLC, Replenishable
 from paceline.policies.loading import load_policy_class
 from paceline.policies.one_phase import OnePhase
 from paceline.policies.optimistic import OptimisticPacer
+from paceline.policies.optimistic_lp import OptimisticLP, SlidingWindowUCB, UCBBwK
 from paceline.policies.oracle import Oracle
 from paceline.policies.policy import Policy, Setting, commit_nothing, learn_nothing
 from paceline.policies.primal_dual import PrimalDual
+from paceline.policies.primal_dual_bwk import PrimalDualBwK
+from paceline.policies.queue import QueuePacer
 from paceline.policies.skip_first import SkipFirst
 from paceline.policies.suak import SUAK
 from paceline.policies.thompson import ThompsonPacer
@@ -47,6 +54,19 @@ POLICIES: dict[str, type[Policy]] = {
         UCBSimplex,
         SkipFirst,
         ThompsonLP,
+        Lagrangian,
+        LagrangeBwK,
+        BestOfBothWorlds,
+        Replenishable,
+        EXP3SIX,
+        LagrangeCBwLC,
+        PrimalDualBwK,
+        QueuePacer,
+        FractionalKUBE,
+        OptimisticLP,
+        UCBBwK,
+        SlidingWindowUCB,
+        ControlBudget,
         Uniform,
         Oracle,
     )

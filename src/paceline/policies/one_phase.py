@@ -1,4 +1,4 @@
-"""One Phase: the optimistic linear program at the remaining budget rate."""
+"""One Phase: the optimistic linear program (optimism.py) at the remaining budget rate."""
 
 import math
 from dataclasses import dataclass
@@ -6,76 +6,21 @@ from typing import Any, NamedTuple
 
 from paceline import checks
 from paceline.errors import InvalidValue
-from paceline.kernels.estimates import first_unpulled, upper
-from paceline.kernels.hull import best_mix
+from paceline.kernels.estimates import first_unpulled
 from paceline.kernels.jit import kernel
-from paceline.kernels.lp import solve_program
-from paceline.kernels.random import decision_uniform
-from paceline.kernels.state import Decision, State, program_in, steering_in
+from paceline.kernels.state import Decision, State
+from paceline.policies import optimism
+from paceline.policies.optimism import MIX, draw_from_mix, optimistic_program, stock_per_round
 from paceline.policies.policy import Policy, Setting, learn_nothing
 
-FIRST_PULL, MIX = 1, 2
+FIRST_PULL = 1
 
 
 class Params(NamedTuple):
     """Numbers for the kernels."""
 
-    horizon: int  # 0 for none: the rate is then the income, whatever has been spent
-    root: float  # sqrt(a log T)
-    lows: tuple[float, ...]  # the smallest cost in each resource: 0, or -1 where pulls may refill it
+    program: optimism.Params
     time_row: bool
-
-
-@kernel
-def remaining_rate(state: State, horizon: int, d: int) -> float:
-    """What may be spent of a resource per round from now on: (c T - S_c(t - 1)) / (T - t + 1); without a horizon c."""
-    if horizon == 0:
-        return float(state.rate[d])
-    still_to_come = max(horizon - state.clock.t, 0)
-    income = 0.0 if state.planned[d] > 0.0 else state.rate[d]  # a stock without income is all in the headroom
-    return float((state.headroom[d] + income * still_to_come) / (still_to_come + 1))
-
-
-@kernel
-def optimistic_program(params: Params, state: State) -> None:
-    """High rewards and low costs, with radius root / sqrt(n_i), into the scratch arrays."""
-    arms = state.arms
-    for i in range(arms.pulls.size):
-        radius = params.root * arms.width[i]
-        state.scratch.rewards[i] = upper(arms.reward_mean[i], radius)
-        for d in range(len(state.resources)):
-            low = params.lows[d]
-            state.scratch.costs[d, i] = max(arms.cost_mean[i, d] - (1.0 - low) * radius, low)
-
-
-@kernel
-def draw_from_mix(params: Params, state: State, resources: tuple[int, ...]) -> Decision:
-    """Solve the program in the scratch arrays at the remaining rates and draw an arm of the base.
-
-    The tag is the other arm; with several resources, where there may be more than one, the arm itself.
-    """
-    clock, scratch = state.clock, state.scratch
-    u = decision_uniform(clock.seed, clock.stream, clock.t)
-    if len(resources) == 1:
-        rate = remaining_rate(state, params.horizon, 0)
-        expensive, cheap, weight = best_mix(scratch.rewards, scratch.costs[0], rate)
-        if expensive == cheap or u < weight:
-            return Decision(expensive, MIX, cheap)
-        return Decision(cheap, MIX, expensive)
-    rates, program = steering_in(scratch, resources).needed, program_in(scratch, resources)
-    for d in range(len(resources)):
-        rates[d] = remaining_rate(state, params.horizon, d)
-    for r in range(len(resources) + 1):
-        program.last[r] = scratch.rewards.size  # no base to begin with: the order of the members is that of the draw
-    solve_program(scratch.rewards, scratch.costs, rates, program, resources)
-    drawn = scratch.rewards.size  # the null arm, should rounding leave a little to it
-    for r in range(len(resources) + 1):
-        if program.basis[r] <= scratch.rewards.size:
-            u -= program.amounts[r]
-            if u < 0.0:
-                drawn = program.basis[r]
-                break
-    return Decision(drawn, MIX, drawn)
 
 
 @kernel
@@ -102,9 +47,9 @@ def one_phase(params: Params, state: State) -> Decision:
     untried = first_unpulled(state.arms)
     if untried >= 0:
         return Decision(untried, FIRST_PULL, untried)
-    optimistic_program(params, state)
+    optimistic_program(params.program, state, state.arms)
     if params.time_row:
-        return draw_from_mix(params, state, state.resources)
+        return draw_from_mix(params.program, state, state.resources)
     arm = best_ratio(state)
     return Decision(arm, MIX, arm)
 
@@ -137,10 +82,11 @@ class WithHorizon(Policy):
     def params(self, setting: Setting) -> tuple[Any, ...]:
         return self.radii(setting)
 
-    def radii(self, setting: Setting, time_row: bool = True) -> Params:
+    def radii(self, setting: Setting) -> optimism.Params:
         """The numbers of the optimistic program."""
         horizon = horizon_of(self.name, self.horizon, setting)
-        return Params(horizon, math.sqrt(self.a * math.log(horizon)), setting.lows, time_row)
+        root, stock = math.sqrt(self.a * math.log(horizon)), stock_per_round(setting, 0)
+        return optimism.Params(horizon, root, setting.lows, stock)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,4 +134,4 @@ class OnePhase(WithHorizon):
             raise InvalidValue(f"one-phase without a row for time works with one resource only, got {resources}")
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
-        return self.radii(setting, self.time_row)
+        return Params(self.radii(setting), self.time_row)

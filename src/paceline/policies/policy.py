@@ -31,12 +31,16 @@ import numpy.typing as npt
 from paceline.errors import InvalidPolicy, InvalidValue, UnknownParameter
 from paceline.kernels.budget import UNITS, split_rate
 from paceline.kernels.random import GENERATOR
-from paceline.kernels.state import NO_RECORD, Decision, NoMemory, State, Storage, books_in, new_storage, state_in
+from paceline.kernels.state import GUARD, NO_RECORD, Decision, NoMemory, State, Storage, books_in, new_storage, state_in
 from paceline.objects import described_object, in_words
 from paceline.problems.problem import Problem
 from paceline.text_modules import rebuild
 
 Floats = npt.NDArray[np.float64]
+
+# The reason with which the engine tells of a pull that was made elsewhere (`Bandit.observe`). A policy that must tell
+# such news from that of its own rounds gives this reason to none of its decisions.
+ELSEWHERE = GUARD + 1
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class Setting:
     start: tuple[float, ...] = ()  # stock before the first round; 0 unless given
     caps: tuple[float, ...] = ()  # the most that can be in stock; no limit unless given
     refills: tuple[bool, ...] = ()  # whether costs can be below 0; no unless given
+    stop: bool = False  # whether the run ends when a stock does not cover every arm's largest cost
     seed: int = 0  # of the policy's own draws, with
     stream: int = 0
 
@@ -66,6 +71,18 @@ class Setting:
         """
         key, counter = np.array([self.seed, self.stream], np.uint64), np.array([0, 0, GENERATOR, 0], np.uint64)
         return np.random.Generator(np.random.Philox(counter=counter, key=key))
+
+    @property
+    def stocks(self) -> tuple[float, ...]:
+        """The start stock of each resource."""
+        return self.start or (0.0,) * self.resources
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """The largest cost that any arm can have in each resource; 1 where none of them costs anything."""
+        if self.max_costs is None or self.arms == 0:
+            return (1.0,) * self.resources
+        return tuple(float(largest) or 1.0 for largest in np.max(np.asarray(self.max_costs), axis=0))
 
     def seen_by(self, policy: "Policy") -> "Setting":
         """What a policy is told: the truth only if it is an oracle."""
@@ -87,6 +104,7 @@ class Policy:
     ``choose``      see the text of policies/policy.py; likewise ``learn``, ``commit`` and ``renew``.
     ``record``      the dtype of the scalars that it keeps, if it keeps any.
     ``resources``   1 if it can do with one resource only.
+    ``refillable``  false if it can do only where no pull refills a resource, see `check_refills`.
     ``tag_is_arm``  whether a tag is the number of an arm (or K, or SKIP): then it is shown by name, and follows the arm
                     when others come and go.
     ``told_truth``  whether it is told the true problem: for an oracle, which no bandit can be.
@@ -102,6 +120,7 @@ class Policy:
     reasons: ClassVar[tuple[str, ...]]
     record: ClassVar[np.dtype[Any]] = NO_RECORD
     resources: ClassVar[int | None] = None
+    refillable: ClassVar[bool] = True
     tag_is_arm: ClassVar[bool] = False
     told_truth: ClassVar[bool] = False
     by_chance: ClassVar[int | None] = None
@@ -162,6 +181,11 @@ class Policy:
         if self.resources is not None and resources > self.resources:
             raise InvalidValue(f"{self.name} works with one resource only, got {resources}")
 
+    def check_refills(self, setting: Setting) -> None:
+        """Refuse refills that the policy cannot deal with; for the ``params`` of one that cannot."""
+        if not self.refillable and any(setting.refills):
+            raise InvalidValue(f"{self.name} works with costs of at least 0 only, got a resource that pulls may refill")
+
     def new_storage(self, setting: Setting, seed: int, stream: int) -> Storage:
         """Books and state before the first round."""
         count = setting.resources
@@ -175,7 +199,8 @@ class Policy:
         max_costs = np.ones((setting.arms, count)) if setting.max_costs is None else np.asarray(setting.max_costs)
         books.largest[:] = np.ceil(np.maximum(max_costs, 0.0) * UNITS)
         state.largest[:] = books.largest / UNITS  # as live: what is seen is what the guard compares with
-        books.least[:] = books.largest.min(axis=0, initial=UNITS)
+        # A run that stops is over once a stock, which nothing refills, is short of some arm: no pull is admitted then.
+        books.least[:] = books.largest.max(axis=0) if setting.stop else books.largest.min(axis=0, initial=UNITS)
         for d, rate in enumerate(setting.rates):
             books.rate[d], books.rate_part[d] = split_rate(rate)
             state.rate[d] = rate

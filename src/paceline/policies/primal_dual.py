@@ -11,7 +11,8 @@ from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
 from paceline.kernels.lp import solve_program
 from paceline.kernels.state import Decision, State, program_in
-from paceline.policies.one_phase import Params, WithHorizon, draw_from_mix, optimistic_program
+from paceline.policies.one_phase import WithHorizon
+from paceline.policies.optimism import Params, draw_from_mix, optimistic_program
 
 ROUND_ROBIN = 1
 NO_ARM = NO_RESOURCE = -1
@@ -79,7 +80,7 @@ def highest_value(params: Params, state: State, without: int, leftover: int) -> 
     A leftover  b - C.pi  (c - rho.pi of cost, 1 - sum of pi of time) is taken off the objective by adding C to the
     rewards and subtracting b from the value.
     """
-    optimistic_program(params, state)
+    optimistic_program(params, state, state.arms)
     rewards, time = state.scratch.rewards, len(state.resources)
     taken_off = 0.0
     if 0 <= leftover < time:
@@ -101,7 +102,7 @@ def choose(params: Params, state: State) -> Decision:
     if state.record.identified_at == 0:
         arm = state.record.next_arm % in_base.size
         return Decision(arm, ROUND_ROBIN, arm)
-    optimistic_program(params, state)
+    optimistic_program(params, state, state.arms)
     for i in range(in_base.size):
         if not in_base[i]:
             state.scratch.rewards[i] = -1.0

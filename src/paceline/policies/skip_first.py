@@ -69,5 +69,6 @@ class SkipFirst(WithHorizon):
         return math.ceil(self.stretch * math.sqrt(arms * horizon))
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
-        base = self.radii(setting)
-        return Params(self.skipped(setting.arms, base.horizon), base)
+        program = self.radii(setting)
+        base = one_phase.Params(program, True)
+        return Params(self.skipped(setting.arms, program.horizon), base)

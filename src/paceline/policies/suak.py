@@ -101,7 +101,7 @@ def choose(params: Params, state: State) -> Decision:
         j, k, j_cost, k_cost = k, j, k_cost, j_cost
 
     omega = gap / (2.0 + gap - c)
-    spare = state.headroom[0] - log_t / (omega * omega)
+    spare = state.headroom[0] - state.planned[0] - log_t / (omega * omega)
     if spare > j_cost:
         p = 1.0 - omega
     elif spare < k_cost:

@@ -12,7 +12,8 @@ from paceline.kernels.estimates import known_costs, known_rewards
 from paceline.kernels.jit import kernel
 from paceline.kernels.random import DECISION, block, uniform
 from paceline.kernels.state import Decision, State
-from paceline.policies.one_phase import Params, draw_from_mix, horizon_of
+from paceline.policies.one_phase import horizon_of
+from paceline.policies.optimism import Params, draw_from_mix, stock_per_round
 from paceline.policies.policy import Policy, Setting, learn_nothing
 
 DRAWN = 1
@@ -126,4 +127,4 @@ class ThompsonLP(Policy):
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
         horizon = horizon_of(self.name, self.horizon, setting) if self.update else 0
-        return Params(horizon, 0.0, setting.lows, True)
+        return Params(horizon, 0.0, setting.lows, stock_per_round(setting, 0))

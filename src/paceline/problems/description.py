@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from paceline.problems.problem import Problem
 
 LINES = ("budget", "max_costs", "start", "cap")
-KEYS = ("rewards", "costs", "budget", "kind", "concentration", "coupled", "max_costs", "start", "cap")
+ENDS = ("stop", "fallback")
+KEYS = ("rewards", "costs", "budget", "kind", "concentration", "coupled", "max_costs", "start", "cap", *ENDS)
 KINDS = ("beta", "bernoulli")  # that a bare mean can stand for
 
 
@@ -36,18 +37,23 @@ def describe(problem: "Problem") -> dict[str, object]:
     if min(problem.caps) < math.inf:
         finite = {name: cap for name, cap in zip(problem.resources, problem.caps, strict=True) if cap < math.inf}
         table["cap"] = finite.get(UNNAMED, finite)
-    return table
+    return table | {end: True for end in ENDS if getattr(problem, end)}
 
 
 def read_observed(description: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `Problem.of_table` in a table with ``observed``."""
-    unknown = [str(key) for key in description if key not in ("observed", *LINES)]
+    unknown = [str(key) for key in description if key not in ("observed", "stop", *LINES)]
     if unknown or "budget" not in description:
         got = ", ".join(unknown) or "no budget"
-        raise InvalidValue(f"a problem with observed takes {', '.join(LINES)}, and must have a budget; got {got}")
+        raise InvalidValue(f"a problem with observed takes {', '.join(LINES)}, stop, and must have a budget; got {got}")
     names = resource_names("budget", description["budget"])
     lines = {key: description.get(key) for key in LINES}
-    return {"table": observations(description["observed"]), "names": names, **lines}
+    return {
+        "table": observations(description["observed"]),
+        "names": names,
+        "stop": description.get("stop", False),
+        **lines,
+    }
 
 
 def read_distributions(description: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,4 +85,5 @@ def read_distributions(description: Mapping[str, Any]) -> dict[str, Any]:
         "costs": cost_sides("costs", description["costs"], description.get("max_costs"), distribution),
         "coupled": description.get("coupled", False),
         **{key: description.get(key) for key in LINES},
+        **{key: description.get(key, False) for key in ENDS},
     }

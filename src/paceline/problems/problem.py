@@ -21,8 +21,10 @@ from paceline.problems.rules import (
     check_caps,
     check_columns,
     check_distributions,
+    check_fallback,
     check_max_costs,
     check_rates,
+    check_stop,
     cost_sides,
     means,
     within_top,
@@ -45,6 +47,10 @@ class Problem:
     ``cap``        the most that can be in stock, as in a battery; what would be above it is lost.
     ``max_costs``  the largest possible cost of each arm: the guard lets an arm be pulled when the headroom covers it.
                    It is 1 unless less is known to be enough; of an arm that may refill, what its distribution says.
+    ``stop``       the classical problem, for stocks without income or refill: the run is over once one of them does not
+                   cover the largest cost of every arm.
+    ``fallback``   arm 0, whose largest cost must be 0, takes the place of the null arm: it is pulled where the policy
+                   or the guard pulls none (see `problems.conservative`).
     ``coupled``    reward and costs of a pull are drawn from the same random numbers, so that a high reward comes with
                    high costs (Empirical values at the same place come together); else they are independent.
 
@@ -68,6 +74,8 @@ class Problem:
     caps: tuple[float, ...]
     coupled: bool
     most: tuple[tuple[float, ...], ...]  # largest costs: for each resource an entry per arm
+    stop: bool
+    fallback: bool
 
     def __init__(
         self,
@@ -78,6 +86,8 @@ class Problem:
         max_costs: Sequence[float] | ByName[Sequence[float]] | None = None,
         start: float | ByName[float] | None = None,
         cap: float | ByName[float] | None = None,
+        stop: bool = False,
+        fallback: bool = False,
     ) -> None:
         names = resource_names("costs", costs)
         rewards = check_distributions("rewards", rewards, 0.0)
@@ -98,15 +108,18 @@ class Problem:
             checks.real(thing, given, 0, MOST)
             for thing, given in by_resource("start", start, names, otherwise=0.0).values()
         )
+        rates = check_rates(budget, names, sides, stocks)
         values = {
             "rewards": rewards,
             "consumptions": sides,
             "resources": names,
-            "rates": check_rates(budget, names, sides, stocks),
+            "rates": rates,
             "stocks": stocks,
             "caps": check_caps(cap, names, most, stocks),
             "coupled": coupled,
             "most": most,
+            "stop": check_stop(stop, rates, sides),
+            "fallback": check_fallback(fallback, most),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -121,6 +134,7 @@ class Problem:
         max_costs: Sequence[float] | ByName[Sequence[float]] | None = None,
         start: float | ByName[float] | None = None,
         cap: float | ByName[float] | None = None,
+        stop: bool = False,
     ) -> "Problem":
         """Beta rewards and costs with the given means; a mean m has parameters m and 1 - m times the concentration.
 
@@ -129,7 +143,9 @@ class Problem:
         >>> Problem.beta([0.3, 0.8], [0.1, 0.6], budget=0.3, max_costs=[0.2, 1.0]).costs[0]
         Scaled(of=Beta(mean=0.5, concentration=10.0), top=0.2)
         """
-        return cls.of_means(partial(Beta, concentration=concentration), rewards, costs, budget, max_costs, start, cap)
+        return cls.of_means(
+            partial(Beta, concentration=concentration), rewards, costs, budget, max_costs, start, cap, stop
+        )
 
     @classmethod
     def bernoulli(
@@ -140,13 +156,14 @@ class Problem:
         max_costs: Sequence[float] | ByName[Sequence[float]] | None = None,
         start: float | ByName[float] | None = None,
         cap: float | ByName[float] | None = None,
+        stop: bool = False,
     ) -> "Problem":
         """Rewards and costs of 0 or 1 with the given means; with ``max_costs``, costs of 0 or the largest cost.
 
         >>> Problem.bernoulli([0.3, 0.8], [0.1, 0.6], budget=0.3, max_costs=[0.2, 1.0]).costs
         (Scaled(of=Bernoulli(mean=0.5), top=0.2), Bernoulli(mean=0.6))
         """
-        return cls.of_means(Bernoulli, rewards, costs, budget, max_costs, start, cap)
+        return cls.of_means(Bernoulli, rewards, costs, budget, max_costs, start, cap, stop)
 
     @classmethod
     def of_means(
@@ -171,6 +188,7 @@ class Problem:
         max_costs: Sequence[float] | ByName[Sequence[float]] | None = None,
         start: float | ByName[float] | None = None,
         cap: float | ByName[float] | None = None,
+        stop: bool = False,
         origin: Origin | None = None,
     ) -> "Problem":
         """A problem whose outcomes were observed: a pull takes a row at random, and from it the arm's reward and costs.
@@ -191,7 +209,7 @@ class Problem:
         names = resource_names("costs", costs)
         sides = by_resource("costs", costs, names)
         table = full_table(rewards, sides, origin) if shown is None else shown_table(rewards, sides, shown, origin)
-        return cls.of_table(table, names, budget, max_costs, start, cap)
+        return cls.of_table(table, names, budget, max_costs, start, cap, stop)
 
     @classmethod
     def of_table(
@@ -202,13 +220,14 @@ class Problem:
         max_costs: Any = None,
         start: Any = None,
         cap: Any = None,
+        stop: bool = False,
     ) -> "Problem":
         """The problem whose outcomes are in a table."""
         if len(table.values) != 1 + len(names):
             raise InvalidValue(f"budget must be for {len(table.values) - 1} resources, got one for {', '.join(names)}")
         rewards, *sides = ([Column(table, side, arm) for arm in range(table.arms)] for side in range(1 + len(names)))
         costs = sides[0] if names == (UNNAMED,) else dict(zip(names, sides, strict=True))
-        return cls(rewards, costs, budget, coupled=True, max_costs=max_costs, start=start, cap=cap)
+        return cls(rewards, costs, budget, coupled=True, max_costs=max_costs, start=start, cap=cap, stop=stop)
 
     @property
     def observations(self) -> Observations | None:

@@ -71,6 +71,28 @@ def check_max_costs(
     return tuple(found)
 
 
+def check_stop(given: object, rates: Sequence[float], sides: Sequence[Sequence[Distribution]]) -> bool:
+    """A run may stop at depletion where depletion is for good."""
+    if not isinstance(given, bool):
+        raise InvalidValue(f"stop must be true or false, got {given!r}")
+    if given and any(rates):
+        raise InvalidValue(f"stop must be for stocks without income (a budget of 0), got a rate of {max(rates):g}")
+    lowest = min(extremes(cost)[0] for side in sides for cost in side)
+    if given and lowest < 0.0:
+        raise InvalidValue(f"stop must be for stocks that no pull refills, got a cost of {lowest:g}")
+    return given
+
+
+def check_fallback(given: object, most: Sequence[Sequence[float]]) -> bool:
+    """An arm that takes the place of the null arm must be one that can always be paid for."""
+    if not isinstance(given, bool):
+        raise InvalidValue(f"fallback must be true or false, got {given!r}")
+    largest = max(side[0] for side in most)
+    if given and largest > 0.0:
+        raise InvalidValue(f"fallback must be to an arm 0 whose largest cost is 0 (max_costs), got {largest:g}")
+    return given
+
+
 def check_caps(
     given: object, names: tuple[str, ...], most: Sequence[Sequence[float]], stocks: Sequence[float]
 ) -> tuple[float, ...]:

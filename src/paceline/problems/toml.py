@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from paceline.errors import PacelineError, UnreadableFile
+from paceline.extras import extra
 from paceline.problems.problem import Problem
 from paceline.text import read_text
 
@@ -27,3 +28,17 @@ def read_problem(path: Path) -> Problem:
         return Problem.from_dict(tables.get("problem", tables))
     except PacelineError as error:
         raise type(error)(f"{path}: {error}") from None
+
+
+def to_toml(table: dict[str, Any]) -> str:
+    """A table as a file would have it.
+
+    >>> print(to_toml({"rounds": 100, "problem": [{"paper": "three-arms"}]}), end="")
+    rounds = 100
+    problem = [
+        { paper = "three-arms" },
+    ]
+    """
+    with extra("lab", "an experiment file"):
+        import tomli_w
+    return tomli_w.dumps(table)

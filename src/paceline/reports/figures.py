@@ -8,22 +8,25 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter
 
 from paceline import checks
 from paceline.errors import InvalidValue
+from paceline.extras import extra
 from paceline.problems.problem import Problem
 from paceline.problems.resources import UNNAMED
 from paceline.reports.tables import of_resources
-from paceline.statistics import FLOOR, log_means, three_digits
+from paceline.statistics import FLOOR, radius_of_mean, three_digits
+
+with extra("lab", "a figure"):
+    import matplotlib as mpl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, LogLocator, MultipleLocator, NullFormatter
 
 if TYPE_CHECKING:
-    from paceline.experiments.arena import Arena
+    from paceline.experiments.together import Together
     from paceline.offline.replays import Replay
     from paceline.simulation.results import Results, Run
 
@@ -109,7 +112,7 @@ def values_of(run: "Run", quantity: str, resource: str | None = None) -> Floats:
 
 
 def curves(results: "Results", quantities: tuple[str, ...], path: str | os.PathLike[str] | None = None) -> Figure:
-    """One panel per quantity and resource, one line per run, a band of one standard deviation over trials."""
+    """One panel per quantity and resource, one line per run, a band for the 95 % interval of the mean."""
     if not quantities:
         raise InvalidValue("quantities must name at least one curve, got none")
     for quantity in quantities:
@@ -146,11 +149,12 @@ def panel(axes: Axes, runs: "Mapping[str, Run]", quantity: str, resource: str = 
 
 
 def line(axes: Axes, run: "Run", values: Floats, colour: str, dashes: Any = "-", band: bool = True) -> None:
-    """Mean over trials with a band of one standard deviation."""
-    mean, deviation = values.mean(axis=0), values.std(axis=0)
+    """Mean over trials with a band: its 95 % interval by Student's t, as in the tables. A single trial has none."""
+    mean, trials = values.mean(axis=0), len(values)
     axes.plot(run.rounds, mean, color=colour, label=run.label, linestyle=dashes)
-    if band:
-        axes.fill_between(run.rounds, mean - deviation, mean + deviation, color=colour, alpha=0.18, linewidth=0)
+    if band and trials > 1:
+        radius = radius_of_mean(trials) * values.std(axis=0, ddof=1)
+        axes.fill_between(run.rounds, mean - radius, mean + radius, color=colour, alpha=0.18, linewidth=0)
 
 
 def finish(axes: Axes) -> None:
@@ -200,25 +204,39 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
         figure.savefig(path, metadata=None if undated is None else {undated: None})
 
 
-def svg_of(draw: Callable[[Axes], None], width: float, height: float) -> str:
-    """One panel as an SVG, with the same bytes each time. Texts stay texts, and a dollar sign in them is one.
+class Image(NamedTuple):
+    """A figure for pages and for papers."""
 
-    >>> svg_of(lambda axes: axes.set_title("50 $ & more"), 3.0, 2.0).count("50 $ &amp; more")
+    svg: str
+    pdf: bytes
+
+
+def image_of(draw: Callable[[Axes], None], width: float, height: float) -> Image:
+    """One panel as SVG and PDF, with the same bytes each time. Texts stay texts, and a dollar sign in them is one.
+
+    >>> image_of(lambda axes: axes.set_title("50 $ & more"), 3.0, 2.0).svg.count("50 $ &amp; more")
     1
     """
+    with mpl.rc_context({**STYLE, "text.parse_math": False}):
+        figure = Figure(figsize=(width, height))
+        draw(figure.subplots())
+        return in_formats(figure)
+
+
+def in_formats(figure: Figure) -> Image:
+    """A figure as SVG and PDF; the browser has more letters than matplotlib's font."""
     settings: dict[Any, Any] = {
         "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # about as wide as each other
         "svg.fonttype": "none",
         "svg.hashsalt": "paceline",
-        "text.parse_math": False,
     }
-    text = io.StringIO()
-    with mpl.rc_context({**STYLE, **settings}), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # the browser has more letters than matplotlib's font
-        figure = Figure(figsize=(width, height))
-        draw(figure.subplots())
+    text, pages = io.StringIO(), io.BytesIO()
+    with mpl.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")
         figure.savefig(text, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-    return slim(text.getvalue())
+        figure.set_layout_engine("none")  # all is in its place by now, and to find it takes longer than to draw
+        figure.savefig(pages, format="pdf", metadata={"CreationDate": None})
+    return Image(slim(text.getvalue()), pages.getvalue())
 
 
 def slim(svg: str) -> str:
@@ -341,17 +359,18 @@ FEW_POINTS, MOST_POINTS = 20, 1000  # in a row of a figure: few are large, too m
 CAUSES = {"wrong_arms": ("wrong arms", "#4d4d4d"), "idle": ("idle", "#9a9a9a"), "unspent": ("unspent", "#d6d6d6")}
 
 
-def arena_figure(arena: "Arena", path: str | os.PathLike[str] | None = None) -> Figure:
+def together_figure(found: "Together", path: str | os.PathLike[str] | None = None) -> Figure:
     """Steady regret in units of the limit: by round, by cause, and its spread over trials and problems."""
     with mpl.rc_context(STYLE):
-        longest = max(map(len, arena.labels))
-        figure = Figure(figsize=(11.5 + 0.07 * longest, 2.1 + 0.3 * max(len(arena.labels), 6)))
+        longest = max(map(len, found.labels))
+        figure = Figure(figsize=(11.5 + 0.07 * longest, 2.1 + 0.3 * max(len(found.labels), 6)))
         by_round, by_cause, spread = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
-        draw_ratios(by_round, ratio_curves(arena))
-        draw_causes(by_cause, arena)
-        draw_spread(spread, arena)
+        draw_ratios(by_round, found)
+        draw_shares(by_cause, [found.causes(place) for place in range(len(found.labels))])
+        by_cause.text(102, -0.62, "× limit", va="center", color="#555555")
+        draw_spread(spread, found)
         spread.sharey(by_cause)
-        by_cause.set_yticks(range(len(arena.labels)), arena.labels)
+        by_cause.set_yticks(range(len(found.labels)), found.labels)
         by_cause.invert_yaxis()
         spread.tick_params(labelleft=False)
         for axes in (by_cause, spread):
@@ -361,45 +380,23 @@ def arena_figure(arena: "Arena", path: str | os.PathLike[str] | None = None) -> 
         handles, names = by_round.get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=max(1, min(len(names), 160 // (longest + 8))))
         note = "steady regret; the limit is a yardstick for long runs, not a bound"
-        if any(arena.capped):
-            note += f"; capped on {sum(arena.capped)} problems, where it says little"
-        figure.suptitle(f"{arena.title}: {arena.size} ({note})", x=0.005, ha="left", fontsize=10)
+        if any(found.capped):
+            note += f"; capped on {sum(found.capped)} problems, where it says little"
+        figure.suptitle(f"{found.title}: {found.size} ({note})", x=0.005, ha="left", fontsize=10)
         if path is not None:
             save(figure, path)
     return figure
 
 
-class RatioCurves(NamedTuple):
-    """Geometric mean over problems of mean steady regret / limit, the limit being that of the round, by policy."""
-
-    rounds: npt.NDArray[np.int64]
-    ratios: dict[str, Floats]
-
-
-def ratio_curves(arena: "Arena") -> RatioCurves:
-    """The curves of an arena."""
-    ratios = {}
-    for label in arena.labels:
-        regret = np.stack([res[label].steady_regret.T for res in arena.results])
-        ratios[label] = np.exp((log_means(regret) - np.log(arena.limits)).mean(axis=0))
-    return RatioCurves(arena.rounds, ratios)
-
-
-def draw_ratios(axes: Axes, curves: RatioCurves) -> None:
+def draw_ratios(axes: Axes, found: "Together") -> None:
     """A line per policy, and one for the limit."""
-    for number, (label, ratios) in enumerate(curves.ratios.items()):
+    for number, (label, ratios) in enumerate(found.ratio_curves().items()):
         colour, dashes = look(number)
-        axes.plot(curves.rounds, ratios, dashes, color=colour, label=label)
+        axes.plot(found.rounds[found.rounds > 1], ratios, dashes, color=colour, label=label)
     axes.axhline(1.0, color="#555555", linewidth=1, linestyle=":", label="the limit")
-    axes.set(xscale="log", yscale="log", xlabel="Round", title="Regret / limit, geometric mean over problems")
+    axes.set(xscale="log", yscale="log", xlabel="Round", title="Regret / limit, geometric mean")
     axes.margins(x=0)
     plain_numbers(axes)
-
-
-def draw_causes(axes: Axes, arena: "Arena") -> None:
-    """What the regret of each policy is made of, and at the end of its bar how many limits it is."""
-    draw_shares(axes, [arena.causes(label) for label in arena.labels])
-    axes.text(102, -0.62, "× limit", va="center", color="#555555")
 
 
 def draw_shares(axes: Axes, causes: Sequence[Mapping[str, float]], height: float = 0.62) -> None:
@@ -417,27 +414,26 @@ def draw_shares(axes: Axes, causes: Sequence[Mapping[str, float]], height: float
     axes.legend(loc="upper center", bbox_to_anchor=(0.42, 0.0), borderaxespad=3.2, ncols=3)
 
 
-def draw_spread(axes: Axes, arena: "Arena", height: float = 0.8) -> None:
-    """Regret / limit of every trial on every problem at the last round; the line is the median."""
-    for place, label in enumerate(arena.labels):
-        ends = np.stack([res[label].steady_regret[:, -1] for res in arena.results])
-        ratios = np.log10(np.maximum(ends, FLOOR) / arena.limits[:, -1:]).ravel()
-        draw_violin(axes, ratios, place, height)
+def draw_spread(axes: Axes, found: "Together", height: float = 0.8) -> None:
+    """Regret / limit of every trial on every problem at the last round."""
+    ratios = np.log10(np.maximum(found.regret, FLOOR) / np.array(found.limits)[:, np.newaxis])
+    for place, own in enumerate(ratios):
+        draw_row(axes, own.ravel(), place, height)
     axes.axvline(0.0, color="#555555", linewidth=1, linestyle=":")
     powers_of_ten(axes)
     axes.set(xlabel="Regret / limit of a trial", title="Its spread over trials")
 
 
-def draw_violin(axes: Axes, values: npt.NDArray[np.float64], place: int, height: float) -> None:
-    """How values are spread along a row, with the values themselves if they are few; the line is the median."""
+def draw_row(axes: Axes, values: npt.NDArray[np.float64], place: int, height: float) -> None:
+    """How values are spread along a row: a bar for the median, a box for half, a line for 90 %; points, if few."""
     colour, _ = look(place)
-    if values.size > 1:
-        violin: Any = axes.violinplot(values, [place], orientation="horizontal", widths=height, showextrema=False)
-        violin["bodies"][0].set(facecolor=colour, alpha=0.45, linewidth=0)
+    low, first, middle, third, high = np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95])
+    axes.plot([low, high], [place, place], color=colour, linewidth=1)
+    axes.barh(place, third - first, left=first, height=0.6 * height, color=colour, alpha=0.35, linewidth=0)
     if values.size <= MOST_POINTS:
         size = 5 if values.size > FEW_POINTS else 12
         axes.scatter(values, np.full(values.size, place), s=size, color=colour, alpha=0.6, linewidth=0)
-    axes.plot([np.median(values)] * 2, [place - 0.4 * height, place + 0.4 * height], color=colour)
+    axes.plot([middle] * 2, [place - 0.4 * height, place + 0.4 * height], color=colour)
 
 
 def powers_of_ten(axes: Axes) -> None:

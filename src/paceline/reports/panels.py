@@ -16,14 +16,14 @@ from paceline.statistics import FLOOR
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from paceline.experiments.arena import Arena
+    from paceline.experiments.together import Together
     from paceline.reports.sweep import Sweep, Trace
     from paceline.simulation.results import Results
 
 WIDTH, HEIGHT = 4.2, 3.0
 ROW = 0.46  # the height of a policy's row
 FEWEST_ROWS = 4  # there is room for
-BAR = 0.48  # of it, the bar or the violin
+BAR = 0.48  # of it, the bar
 LONGEST = 46  # letters of a label that fit above a row
 FAR_APART = 20.0  # from this ratio on the lower of two regrets cannot be seen beside the higher: logarithms
 WIDE = 50.0  # the same for values of a parameter
@@ -31,8 +31,8 @@ WIDE = 50.0  # the same for values of a parameter
 Floats = npt.NDArray[np.float64]
 
 
-def curve(results: "Results", quantity: str, resource: str = figures.WHOLE) -> str:
-    """Means of a quantity against the round, with bands of one standard deviation over trials."""
+def curve(results: "Results", quantity: str, resource: str = figures.WHOLE) -> figures.Image:
+    """Means of a quantity against the round, with bands for the 95 % interval of the mean."""
 
     def draw(axes: "Axes") -> None:
         figures.panel(axes, results, quantity, resource)
@@ -43,10 +43,10 @@ def curve(results: "Results", quantity: str, resource: str = figures.WHOLE) -> s
         elif axes.get_ylim()[0] > 0.0:
             axes.set_ylim(bottom=0.0)
 
-    return figures.svg_of(draw, WIDTH, HEIGHT)
+    return figures.image_of(draw, WIDTH, HEIGHT)
 
 
-def log_curve(results: "Results") -> str:
+def log_curve(results: "Results") -> figures.Image:
     """Steady regret against the logarithm of the round; logarithms up, too, if policies are far apart."""
 
     def draw(axes: "Axes") -> None:
@@ -63,7 +63,7 @@ def log_curve(results: "Results") -> str:
             axes.set_ylim(bottom=0.0)
         figures.plain_numbers(axes)
 
-    return figures.svg_of(draw, WIDTH, HEIGHT)
+    return figures.image_of(draw, WIDTH, HEIGHT)
 
 
 def far_apart(values: Floats) -> bool:
@@ -75,7 +75,7 @@ def far_apart(values: Floats) -> bool:
     return bool(np.maximum(values, FLOOR).max() >= FAR_APART * np.maximum(values, FLOOR).min())
 
 
-def breakdown(results: "Results") -> str:
+def breakdown(results: "Results") -> figures.Image:
     """Steady regret at the end by cause: a bar per policy."""
     causes = [
         {cause: float(run.breakdown()[cause][:, -1].mean()) for cause in figures.CAUSES} for run in results.values()
@@ -85,17 +85,17 @@ def breakdown(results: "Results") -> str:
         figures.draw_shares(axes, causes, BAR)
         rows(axes, list(results), "regret")
 
-    return figures.svg_of(draw, WIDTH, row_height(len(results)))
+    return figures.image_of(draw, WIDTH, row_height(len(results)))
 
 
-def spread(results: "Results") -> str:
-    """Steady regret at the end of every trial: a violin per policy."""
+def spread(results: "Results") -> figures.Image:
+    """Steady regret at the end of every trial: a row per policy."""
     ends = [run.steady_regret[:, -1] for run in results.values()]
     logs = far_apart(np.concatenate(ends))
 
     def draw(axes: "Axes") -> None:
         for place, values in enumerate(ends):
-            figures.draw_violin(axes, np.log10(np.maximum(values, FLOOR)) if logs else values, place, BAR)
+            figures.draw_row(axes, np.log10(np.maximum(values, FLOOR)) if logs else values, place, BAR)
         axes.set(xlabel="Steady regret of a trial", title="Final regret, trial by trial")
         if logs:
             figures.powers_of_ten(axes)
@@ -103,7 +103,7 @@ def spread(results: "Results") -> str:
             figures.plain_numbers(axes)
         rows(axes, list(results))
 
-    return figures.svg_of(draw, WIDTH, row_height(len(results)))
+    return figures.image_of(draw, WIDTH, row_height(len(results)))
 
 
 def row_height(count: int) -> float:
@@ -134,39 +134,50 @@ def fitting(label: str) -> str:
     return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 1]}…"
 
 
-def aggregate_curve(curves: figures.RatioCurves) -> str:
+def together_ratios(found: "Together") -> figures.Image:
     """Regret in units of the limit against the round, geometric means over problems."""
-
-    def draw(axes: "Axes") -> None:
-        figures.draw_ratios(axes, curves)
-        axes.set_title("Regret / limit, geometric mean")
-
-    return figures.svg_of(draw, WIDTH, HEIGHT)
+    return figures.image_of(partial(figures.draw_ratios, found=found), WIDTH, HEIGHT)
 
 
-def aggregate_breakdown(ends: "Arena") -> str:
+def together_breakdown(found: "Together") -> figures.Image:
     """Regret in units of the limit by cause, means over problems."""
 
     def draw(axes: "Axes") -> None:
-        figures.draw_shares(axes, [ends.causes(label) for label in ends.labels], BAR)
-        rows(axes, ends.labels, "× limit")
+        figures.draw_shares(axes, [found.causes(place) for place in range(len(found.labels))], BAR)
+        rows(axes, found.labels, "plain mean, × limit")
 
-    return figures.svg_of(draw, WIDTH, row_height(len(ends.labels)))
+    return figures.image_of(draw, WIDTH, row_height(len(found.labels)))
 
 
-def aggregate_spread(ends: "Arena") -> str:
+def together_spread(found: "Together") -> figures.Image:
     """Regret in units of the limit of every trial on every problem."""
 
     def draw(axes: "Axes") -> None:
-        figures.draw_spread(axes, ends, BAR)
-        rows(axes, ends.labels)
+        figures.draw_spread(axes, found, BAR)
+        rows(axes, found.labels)
 
-    return figures.svg_of(draw, WIDTH, row_height(len(ends.labels)))
+    return figures.image_of(draw, WIDTH, row_height(len(found.labels)))
 
 
-def swept(sweep: "Sweep") -> str:
+def differences(labels: Sequence[str], pairs: Sequence[Floats]) -> figures.Image:
+    """Regret minus that of the reference, trial by trial: what common random numbers are for."""
+
+    def draw(axes: "Axes") -> None:
+        for place, values in enumerate(pairs):
+            figures.draw_row(axes, values, place, BAR)
+        axes.axvline(0.0, color="#555555", linewidth=1, linestyle=":")
+        axes.set(xlabel="Difference of a trial", title="Minus the reference, in pairs")
+        if far_apart(np.abs(np.concatenate(pairs))):
+            axes.set_xscale("symlog", linthresh=1.0)
+        figures.plain_numbers(axes)
+        rows(axes, labels)
+
+    return figures.image_of(draw, WIDTH, row_height(len(labels)))
+
+
+def swept(sweep: "Sweep") -> figures.Image:
     """Regret against a parameter: lines with error bars over numbers, or over words at even distances."""
-    return figures.svg_of(partial(draw_sweep, sweep=sweep), WIDTH, HEIGHT)
+    return figures.image_of(partial(draw_sweep, sweep=sweep), WIDTH, HEIGHT)
 
 
 def draw_sweep(axes: "Axes", sweep: "Sweep") -> None:
@@ -182,7 +193,7 @@ def draw_sweep(axes: "Axes", sweep: "Sweep") -> None:
     else:
         axes.set_xlim(-0.5, len(places) - 0.5)
     means = np.array([trace.means for trace in sweep.traces])
-    if far_apart(means):
+    if far_apart(np.array([[trace.means, trace.highs] for trace in sweep.traces])):
         axes.set_yscale("log", nonpositive="clip")
     elif means.min() >= 0.0:
         axes.set_ylim(bottom=0.0)

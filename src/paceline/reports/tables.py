@@ -1,5 +1,9 @@
-"""Plain tables for terminals and reports."""
+"""The one writer of tables: as text, Markdown, HTML, LaTeX with booktabs and nothing else, and records as CSV."""
 
+import csv
+import html
+import io
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -7,16 +11,35 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from paceline.errors import PacelineError
+from paceline.extras import extra
 from paceline.problems.problem import Problem
 from paceline.problems.resources import UNNAMED
-from paceline.reports.markup import joined, table_element, tag
-from paceline.statistics import standard_error
+from paceline.statistics import mean_of, standard_error
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from paceline.simulation.results import Run
+
+
+UNGUARDED = "Without the guard: a violation is the most by which spending was above the line in any round of any trial."
+# What LaTeX reads as a command, and what its first fonts lack, by what prints it.
+LATEX = {
+    **{letter: f"\\{letter}" for letter in "{}$&#_%"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "−": "$-$",
+    "–": "--",
+    "…": r"\dots{}",
+    "†": r"$\dagger$",
+    "·": r"$\cdot$",
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +73,21 @@ class Table:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return joined([table_element(self), *(tag("p", note) for note in self.notes)])
+        return self.to_html() + "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
+
+    def to_html(self, caption: str = "") -> str:
+        """The same for a page, without its notes: all text escaped, and a broken promise standing out.
+
+        >>> Table(("policy",), (("a<b",),)).to_html()[7:]
+        '<thead><tr><th scope="col">policy</th></tr></thead><tbody><tr><th scope="row">a&lt;b</th></tr></tbody></table>'
+        """
+        head = "".join(f'<th scope="col">{html.escape(heading)}</th>' for heading in self.headings)
+        rows = (
+            f'<tr><th scope="row">{html.escape(first)}</th>' + "".join(map(html_cell, rest)) + "</tr>"
+            for first, *rest in self.rows
+        )
+        label = f' aria-label="{html.escape(caption)}"' if caption else ""
+        return f"<table{label}><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
     def to_markdown(self) -> str:
         """The same for Markdown.
@@ -61,17 +98,79 @@ class Table:
         | suak | 12 |
         """
         rule = "|---|" + "---:|" * (len(self.headings) - 1)
-        lines = ["| " + " | ".join(cells) + " |" for cells in (self.headings, *self.rows)]
+        whole = (self.headings, *self.rows)
+        lines = ["| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |" for cells in whole]
         return "\n".join([lines[0], rule, *lines[1:], *(f"\n{note}" for note in self.notes)])
+
+    def to_latex(self) -> str:
+        r"""The same as a booktabs tabular.
+
+        >>> print(Table(("policy", "regret"), (("a_b", "5 ± 1"),)).to_latex(), end="")
+        % needs \usepackage{booktabs}
+        \begin{tabular}{lr}
+        \toprule
+        policy & regret \\
+        \midrule
+        a\_b & 5 $\pm$ 1 \\
+        \bottomrule
+        \end{tabular}
+        """
+        heading, *rows = (" & ".join(map(escape_latex, cells)) + r" \\" for cells in (self.headings, *self.rows))
+        lines = [
+            r"% needs \usepackage{booktabs}",
+            rf"\begin{{tabular}}{{l{'r' * (len(self.headings) - 1)}}}",
+            r"\toprule",
+            heading,
+            r"\midrule",
+            *rows,
+            r"\bottomrule",
+            r"\end{tabular}",
+            *(rf"\par {{\footnotesize {escape_latex(note)}}}" for note in self.notes),
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def html_cell(text: str) -> str:
+    """A cell; a broken promise stands out."""
+    kind = ' class="overspent"' if text.endswith("OVERSPENT") else ""
+    return f"<td{kind}>{html.escape(text)}</td>"
+
+
+def escape_latex(cell: str) -> str:
+    r"""A cell as LaTeX prints it; a bracket at its start is no option of the line break before it.
+
+    >>> escape_latex("50 % of $c_1$"), escape_latex("[x]")
+    ('50 \\% of \\$c\\_1\\$', '{[}x]')
+    """
+    text = "".join(LATEX.get(letter, letter if letter.isprintable() else " ") for letter in cell)
+    return re.sub(r"^(\s*)([\[*])", r"\1{\2}", text)
+
+
+def csv_text(records: Sequence[Mapping[str, object]]) -> str:
+    """Records with the same keys as CSV: a heading, all digits of a number, nothing for None.
+
+    >>> print(csv_text([{"policy": "a, b", "regret": 0.1, "ratio": None}]), end="")
+    policy,regret,ratio
+    "a, b",0.1,
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def pandas() -> Any:
+    """pandas, which is not needed until then."""
+    with extra("pandas", "to_pandas"):
+        import pandas as pd
+    return pd
 
 
 def frame(data: Any) -> "pd.DataFrame":
-    """A DataFrame from columns by name or from records; pandas is not needed until then."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise PacelineError("to_pandas needs pandas: pip install 'paceline[pandas]'") from error
-    return pd.DataFrame(data)
+    """A DataFrame from columns by name or from records."""
+    made: pd.DataFrame = pandas().DataFrame(data)
+    return made
 
 
 def mean_and_error(values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> str:
@@ -83,6 +182,19 @@ def mean_and_error(values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> s
     digits = 0 if abs(values.mean()) >= 100 else 1
     error = standard_error(values.astype(np.float64))
     return f"{values.mean():,.{digits}f}" + ("" if error is None else f" ± {error:,.{digits}f}")
+
+
+def mean_and_interval(values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> str:
+    """Mean over trials and its 95 % interval by Student's t; a single trial has none.
+
+    >>> mean_and_interval(np.array([1000.0, 1200.0, 1100.0])), mean_and_interval(np.array([3.25]))
+    ('1,100 [852, 1,348]', '3.2')
+    """
+    found = mean_of(values.astype(np.float64))
+    if found is None:
+        return mean_and_error(values)
+    digits = 0 if abs(found.value) >= 100 else 1
+    return f"{found.value:,.{digits}f} [{found.low:,.{digits}f}, {found.high:,.{digits}f}]"
 
 
 def of_resources(thing: str, resources: Sequence[str], link: str = ", ") -> tuple[str, ...]:
@@ -112,21 +224,26 @@ def write_budget(problem: Problem, form: str) -> str:
     return ", ".join(parts)
 
 
-def spending_headings(resources: Sequence[str]) -> tuple[str, ...]:
+def spending_headings(resources: Sequence[str], guard: bool = True) -> tuple[str, ...]:
     """Headings for what was spent per round, of each resource, and then for the smallest headroom of each.
+
+    Without the guard the worst violation stands in its place.
 
     >>> spending_headings(["money", "energy"])
     ('money per round', 'energy per round', 'min money left', 'min energy left')
+    >>> spending_headings(["cost"], guard=False)
+    ('spent per round', 'worst violation')
     """
     if tuple(resources) == (UNNAMED,):
-        return ("spent per round", "min headroom")
-    return (*(f"{name} per round" for name in resources), *(f"min {name} left" for name in resources))
+        return ("spent per round", "min headroom" if guard else "worst violation")
+    lowest = "min {} left" if guard else "worst violation, {}"
+    return (*(f"{name} per round" for name in resources), *(lowest.format(name) for name in resources))
 
 
-def results_table(runs: "Mapping[str, Run]", late: str = "") -> Table:
+def results_table(runs: "Mapping[str, Run]", late: str = "", guard: bool = True) -> Table:
     """Means and standard errors over trials at the last round; the smallest headroom of all of them.
 
-    A note says how late news was, if it was.
+    Without the guard it is the worst violation, of all rounds and trials. Notes say so, and how late news was.
     """
     resources = next(iter(runs.values())).problem.resources
     headings = (
@@ -136,13 +253,17 @@ def results_table(runs: "Mapping[str, Run]", late: str = "") -> Table:
         "regret",
         "skips",
         "idle",
-        *spending_headings(resources),
+        *spending_headings(resources, guard),
     )
     rows = []
     for label, run in runs.items():
         curves = (run.steady_regret, run.pseudo_regret, run.regret, run.skips, run.idle)
         cells = [mean_and_error(curve[:, -1]) for curve in curves]
         rates = (f"{(spent[:, -1] / run.rounds[-1]).mean():.5f}" for spent in run.by_resource("spent").values())
-        lowest = (f"{headroom.min():.3g}" for headroom in run.by_resource("min_headroom").values())
-        rows.append((label, *cells, *rates, *lowest))
-    return Table(headings, tuple(rows), (f"News: {late}.",) if late else ())
+        if guard:
+            worst = [headroom.min() for headroom in run.by_resource("min_headroom").values()]
+        else:
+            worst = [violation.max() for violation in run.by_resource("violation").values()]
+        rows.append((label, *cells, *rates, *(f"{extreme:.3g}" for extreme in worst)))
+    notes = [f"News: {late}."] * bool(late) + [UNGUARDED] * (not guard)
+    return Table(headings, tuple(rows), tuple(notes))

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
+from paceline.extras import extra
+
 
 class Progress:
     """Somewhere to say that rounds were played; nothing is shown."""
@@ -17,7 +19,8 @@ class ShownProgress(Progress):
     """The same, shown on standard error with the time left. Threads may share it."""
 
     def __init__(self, total: int) -> None:
-        from tqdm import tqdm
+        with extra("lab", "a progress bar"):
+            from tqdm import tqdm
 
         self._lock = Lock()
         # In a log file a line every ten seconds is enough.

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.errors import UnknownName, UnreadableFile
+from paceline.errors import InvalidValue, UnknownName, UnreadableFile
 from paceline.files import all_or_nothing
 from paceline.problems.problem import Problem
 from paceline.problems.resources import UNNAMED
 from paceline.reports.tables import Table, frame, of_resources, results_table
 from paceline.simulation import regret
+from paceline.simulation.history import History
 from paceline.simulation.totals import Totals
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 FORMAT = 2
-BY_RESOURCE = ("spent", "lost", "headroom", "min_headroom")
+BY_RESOURCE = ("spent", "lost", "headroom", "min_headroom", "violation")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,12 +41,14 @@ class Run:
     problem: Problem
     rounds: Ints
     totals: Totals
+    kept: History | None = None
+    guard: bool = True  # whether it was played behind the guard
 
     def __repr__(self) -> str:
         return f"<Run {self.label!r}: {write_size(self.totals, self.rounds)}>"
 
     def _repr_html_(self) -> str:
-        return results_table({self.label: self})._repr_html_()
+        return results_table({self.label: self}, guard=self.guard)._repr_html_()
 
     @cached_property
     def regret(self) -> Floats:
@@ -74,6 +77,11 @@ class Run:
     @cached_property
     def _breakdown(self) -> dict[str, Floats]:
         return regret.breakdown(self.problem, self.rounds, self.totals)
+
+    @property
+    def reward(self) -> Floats:
+        """Cumulative reward, counted in the round of the pull, whether the news of it has come or not."""
+        return self.totals.earned
 
     @property
     def skips(self) -> Ints:
@@ -108,7 +116,7 @@ class Run:
         return (line if len(self.problem.resources) > 1 else line[:, 0]) - self.lost - self.spent
 
     def by_resource(self, quantity: str) -> dict[str, Floats]:
-        """Spent, lost, headroom or min_headroom by the name of the resource; one without a name is called "cost"."""
+        """Spent, lost, headroom, min_headroom or violation by the name of the resource, which is "cost" without one."""
         checks.one_of("quantity by resource", quantity, BY_RESOURCE)
         values: Floats = getattr(self, quantity)
         sides = values if len(self.problem.resources) > 1 else values[..., np.newaxis]
@@ -123,14 +131,29 @@ class Run:
     def min_headroom(self) -> Floats:
         """(trials,): the smallest  line - spent  over all rounds. Not below 0, or the promise was broken.
 
-        With several resources it is (trials, D).
+        With several resources it is (trials, D). Only a run without the guard makes no such promise.
         """
         return self.totals.min_headroom
+
+    @property
+    def violation(self) -> Floats:
+        """The worst by which the line was crossed: the largest  spent - line  over all rounds, 0 if there was none.
+
+        Shaped like ``min_headroom``. Not what is left of it in the last round, as many papers count: what was saved
+        later does not make good for it.
+        """
+        return np.maximum(-self.min_headroom, 0.0)
 
     @property
     def memory(self) -> dict[str, npt.NDArray[Any]]:
         """What the policy itself kept count of, by name."""
         return {name: self.totals.memory[name] for name in self.totals.memory.dtype.names or ()}
+
+    def history(self) -> History:
+        """Its rounds one by one, those that `simulate` was told to record."""
+        if self.kept is None:
+            raise InvalidValue(f"run {self.label!r} must be simulated with record to have a history, got none of it")
+        return self.kept
 
     def rounds_by_event(self) -> dict[str, Ints]:
         """SUAK only: rounds by kind (guard skips, classification skips and pulls, base rounds)."""
@@ -175,12 +198,13 @@ class Results(Mapping[str, Run]):
     rounds: Ints  # (C,), the last is the number of rounds played
     runs: dict[str, Run]
     late: str = ""  # how late the news was, in words
+    guard: bool = True  # whether the policies played behind the guard
 
     def __repr__(self) -> str:
         size = write_size(next(iter(self.runs.values())).totals, self.rounds)
         resources = self.problem.resources
         several = "" if resources == (UNNAMED,) else f", resources {', '.join(resources)}"
-        late = f", {self.late}" if self.late else ""
+        late = (f", {self.late}" if self.late else "") + ("" if self.guard else ", without the guard")
         arms = f"{self.problem.arms} arms{several}"
         return f"<Results: {list_names(list(self.runs))}; {size}, {arms}, seed {self.seed}{late}>"
 
@@ -205,15 +229,16 @@ class Results(Mapping[str, Run]):
 
     def table(self) -> Table:
         """One line per policy, as of the last round."""
-        return results_table(self.runs, self.late)
+        return results_table(self.runs, self.late, self.guard)
 
     def to_pandas(self) -> "pd.DataFrame":
-        """A row per policy, trial and checkpoint.
+        """A row per policy, trial and checkpoint: totals up to that round.
 
         Columns of resources with names end in the name, as in spent_money; where there is a cap there is lost, too.
+        Pulls have a column per arm, from pulls_0.
         """
-        columns = ("regret", "pseudo_regret", "steady_regret", "skips", "idle")
-        amounts = ("spent", "lost") if min(self.problem.caps) < np.inf else ("spent",)
+        columns = ("reward", "regret", "pseudo_regret", "steady_regret", "skips", "idle")
+        amounts = ("spent", "lost", "headroom") if min(self.problem.caps) < np.inf else ("spent", "headroom")
         trial, at = (axis.ravel() for axis in np.indices((self.trials, len(self.rounds))))
         parts: list[dict[str, npt.NDArray[Any]]] = [
             {
@@ -228,6 +253,7 @@ class Results(Mapping[str, Run]):
                         of_resources(name, self.problem.resources, "_"), run.by_resource(name).values(), strict=True
                     )
                 },
+                **{f"pulls_{arm}": run.totals.pulls[..., arm].ravel() for arm in range(self.problem.arms)},
                 **{name: values.ravel() for name, values in run.breakdown().items() if name != "idle"},
                 "idle_regret": run.breakdown()["idle"].ravel(),
             }
@@ -240,7 +266,7 @@ class Results(Mapping[str, Run]):
         path: str | os.PathLike[str] | None = None,
         quantities: tuple[str, ...] = ("steady_regret", "skips", "slack"),
     ) -> "Figure":
-        """A panel per quantity against the round, a line per policy with a band of one standard deviation.
+        """A panel per quantity against the round, a line per policy with a band for the 95 % interval.
 
         Quantities: regret, pseudo_regret, steady_regret, skips, idle, spent, slack (c minus the average cost; with a
         start stock or a cap the headroom per round), headroom. The last three have a panel per resource.
@@ -250,12 +276,16 @@ class Results(Mapping[str, Run]):
         return curves(self, quantities, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one file (NumPy's npz with a JSON head), all or nothing."""
+        """Write all totals to one file (NumPy's npz with a JSON head), all or nothing.
+
+        Histories are not in it: those that are to last are streamed to files of their own (``record_to``).
+        """
         head = {
             "format": FORMAT,
             "problem": self.problem.to_dict(),
             "seed": self.seed,
             "late": self.late,
+            "guard": self.guard,
             "runs": [{"label": label, "policy": run.policy} for label, run in self.runs.items()],
         }
         arrays = {
@@ -284,7 +314,7 @@ class Results(Mapping[str, Run]):
         head = json.loads(str(file["head"]))
         if head["format"] != FORMAT:
             raise OtherFormat(f"has format {head['format']}; this version reads {FORMAT}")
-        problem, rounds = Problem.from_dict(head["problem"]), file["rounds"]
+        problem, rounds, guard = Problem.from_dict(head["problem"]), file["rounds"], head.get("guard", True)
         runs = {
             entry["label"]: Run(
                 entry["label"],
@@ -292,10 +322,11 @@ class Results(Mapping[str, Run]):
                 problem,
                 rounds,
                 Totals(**{field: file[f"{number}/{field}"] for field in Totals._fields}),
+                guard=guard,
             )
             for number, entry in enumerate(head["runs"])
         }
-        return cls(problem, head["seed"], rounds, runs, head.get("late", ""))
+        return cls(problem, head["seed"], rounds, runs, head.get("late", ""), guard)
 
 
 class OtherFormat(Exception):

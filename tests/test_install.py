@@ -1,0 +1,126 @@
+"""What an install with some extras can do, and the one line that a use without its extra says; in real environments."""
+
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from packaging.requirements import Requirement
+from slim import PROJECT, Slim, needed
+
+from paceline import extras
+from paceline.cli import COMMANDS, EXTRAS
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="environments of links")
+
+STORY = """
+import sys
+import paceline as pl
+
+results = pl.simulate(pl.paper.three_arms(), ["index"], rounds=2_000, trials=2)
+assert (results["index"].min_headroom >= 0).all()
+results.save("results.npz")
+with pl.Bandit(["a", "b"], budget=0.5, journal="bandit.journal") as bandit:
+    while (decision := bandit.ask()).arm is None:
+        pass
+    bandit.tell(decision.id, reward=0.7, cost=0.4)
+with pl.join("sqlite:///ads.db", "ads", arms=["a", "b"], budget=0.5) as member:
+    assert member.ask().id
+pl.connect("http://127.0.0.1:9", "ads").close()
+loaded = {name.partition(".")[0] for name in sys.modules}
+print(sorted(loaded & {"matplotlib", "pyarrow", "tqdm", "pandas", "starlette", "psycopg", "lazy_loader"}))
+"""
+
+WITHOUT_LAB = {
+    "import paceline as pl; pl.simulate(pl.paper.three_arms(), 'index', rounds=10, trials=1, progress=True)": (
+        'a progress bar needs tqdm: pip install "paceline[lab]"'
+    ),
+    "import paceline as pl; pl.simulate(pl.paper.three_arms(), 'index', rounds=10, trials=1).plot('x.png')": (
+        'a figure needs matplotlib: pip install "paceline[lab]"'
+    ),
+    "import paceline as pl; pl.simulate(pl.paper.three_arms(), 'index', rounds=10, trials=1).to_pandas()": (
+        'to_pandas needs pandas: pip install "paceline[pandas]"'
+    ),
+    "import paceline as pl; pl.open_store('postgresql://host/db')": (
+        'a store in PostgreSQL needs psycopg: pip install "paceline[fleet]"'
+    ),
+}
+
+EXPERIMENT = 'rounds = 500\ntrials = 2\npolicies = ["index"]\n[[problem]]\npaper = "three-arms"\n'
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory) -> Slim:
+    return Slim(tmp_path_factory.mktemp("core") / "environment")
+
+
+def test_the_core_needs_numpy_and_numba_only():
+    assert needed() == {"numpy", "numba", "llvmlite"}
+
+
+def test_what_is_imported_of_an_extra_is_what_it_installs():
+    listed = PROJECT["optional-dependencies"]
+    for name, packages in extras.PACKAGES.items():
+        assert {package.replace("_", "-") for package in packages} <= {Requirement(line).name for line in listed[name]}
+
+
+@pytest.mark.slow
+def test_the_core_simulates_decides_and_joins(core, tmp_path):
+    done = core.run("-W", "error", "-c", STORY, cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+@pytest.mark.parametrize("command", EXTRAS)
+def test_a_command_without_its_extra_says_one_line_and_does_nothing(command, core, tmp_path):
+    (tmp_path / "x.toml").write_text(EXPERIMENT)
+    arguments = {"run": ["x.toml"], "report": ["."], "diff": [".", "."], "serve": ["--store", "sqlite:///x.db"]}
+    done = core.run("-m", "paceline", command, *arguments.get(command, []), cwd=tmp_path)
+    extra = EXTRAS[command]
+    line = f'paceline: error: paceline {command} needs {extras.PACKAGES[extra][0]}: pip install "paceline[{extra}]"\n'
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.toml"]
+
+
+@pytest.mark.slow
+def test_the_other_commands_begin_without_extras(core, tmp_path):
+    names = {command.__name__.rpartition(".")[2] for command in COMMANDS}
+    assert set(EXTRAS) < names
+    for arguments in (["solve", "--rewards", "0.5", "--costs", "0.6", "--budget", "0.5"], ["policies"], ["--help"]):
+        assert core.run("-m", "paceline", *arguments, cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", WITHOUT_LAB)
+def test_a_call_without_its_extra_says_the_same(code, core, tmp_path):
+    done = core.run("-c", code, cwd=tmp_path)
+    assert done.stderr.splitlines()[-1].endswith(f": {WITHOUT_LAB[code]}")
+
+
+@pytest.mark.slow
+def test_the_lab_reproduces_runs_and_reports(tmp_path):
+    lab = Slim(tmp_path / "environment", "lab")
+    (tmp_path / "x.toml").write_text(EXPERIMENT)
+    for arguments in (
+        ("reproduce", "--figure", 1, "--rounds", 500, "--trials", 2),
+        ("run", "x.toml"),
+        ("report", "x"),
+        ("compare", "beta", "--rounds", 500, "--trials", 2, "--problems", 2, "--policies", "index,uniform"),
+    ):
+        done = lab.run("-m", "paceline", *arguments, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_the_service_starts_with_its_extra_alone(tmp_path):
+    serve = Slim(tmp_path / "environment", "serve")
+    command = serve.command("-m", "paceline", "serve", "--store", "sqlite:///x.db", "--port", 0)
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=serve.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as service:
+        assert service.stdout is not None
+        line = service.stdout.readline()
+        service.send_signal(signal.SIGINT)
+        _, errors = service.communicate(timeout=60)
+    assert re.fullmatch(r"paceline serves sqlite:///x\.db; the page is at http://127\.0\.0\.1:\d+/?\n", line), errors
+    assert service.returncode == 0

@@ -1,0 +1,70 @@
+"""The JSON schema of experiment files: it takes what the readers take, and refuses what they do not know."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+from studies import EIGHT_ARMS, SMALL
+from test_study_errors import FILES
+
+import paceline as pl
+from paceline import cli, paper
+from paceline.experiments.schema import experiment_schema
+from paceline.policies import POLICIES
+from paceline.problems.families import KINDS
+
+DOCS = Path(__file__).parent.parent / "docs" / "experiments.md"
+
+
+@pytest.fixture(scope="module")
+def validator() -> jsonschema.Draft7Validator:
+    jsonschema.Draft7Validator.check_schema(experiment_schema())
+    return jsonschema.Draft7Validator(experiment_schema())
+
+
+def good() -> dict[str, dict[str, object]]:
+    """Tables that are run somewhere: in tests, in the package, in the documents."""
+    found = {"small": SMALL, "eight arms": EIGHT_ARMS}
+    for number in (1, 2):
+        file = Path(paper.__file__).with_name(f"figure{number}.toml")
+        found[file.name] = tomllib.loads(file.read_text(encoding="utf-8"))
+    found["comparison"] = pl.compare("beta", ["uniform", pl.SUAK(order="first")], rounds=10, trials=1).manifest["file"]
+    found["given"] = pl.compare([pl.paper.three_arms()], "uniform", rounds=10, trials=1, delay=5).manifest["file"]
+    for number, text in enumerate(re.findall(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)):
+        found[f"docs {number}"] = {"problem": [], **tomllib.loads(text)}
+    return found
+
+
+def test_what_is_run_is_valid(validator):
+    tables = good()
+    assert len(tables) >= 8
+    for name, table in tables.items():
+        assert [error.message for error in validator.iter_errors(table)] == [], name
+
+
+UNKNOWN = [case for case in FILES if case.startswith("unknown key") and "arm" not in case and "grid" not in case]
+WRONG = ["half a round", "no trials", "negative seed", "checkpoints in words", "policies is a word", "unknown family"]
+
+
+@pytest.mark.parametrize("case", [*UNKNOWN, *WRONG, "unknown parameter", "unknown paper", "name is a list"])
+def test_what_the_readers_refuse_is_invalid(case, validator):
+    assert not validator.is_valid(tomllib.loads(FILES[case][0]))
+
+
+def test_every_policy_and_every_family_can_be_completed():
+    properties = experiment_schema()["properties"]
+    policies = properties["policy"]["items"]["anyOf"]
+    assert [each["properties"]["name"].get("const") for each in policies] == [*POLICIES, None]
+    assert policies[list(POLICIES).index("suak")]["properties"]["order"] == {"default": "fewest", "type": "string"}
+    sources = [each["properties"] for each in properties["problem"]["items"]["anyOf"]]
+    assert [keys["family"] for keys in sources if "family" in keys] == [{"enum": list(KINDS)}]
+
+
+def test_the_command_prints_it(capsys):
+    assert cli.main(["run", "--schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(experiment_schema()))
+    assert cli.main(["run"]) == 2
+    assert "takes a TOML file or the folder of a run, got neither" in capsys.readouterr().err
