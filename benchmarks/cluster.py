@@ -8,10 +8,9 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.turns import fastest, line
 from paceline.experiments import runner as study
-from paceline.experiments.executors import Engine, dask_executor, engine_for
+from paceline.experiments.executors import Engine, dask_executor, engine_for, run_task
 from paceline.experiments.experiment import Experiment, Task
 from paceline.experiments.folder import open_folder
-from paceline.experiments.tasks import run_task
 from paceline.simulation.progress import Progress
 from paceline.simulation.simulate import cores
 from paceline.simulation.totals import Totals

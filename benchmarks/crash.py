@@ -277,6 +277,7 @@ def check(path: Path, books: Books, said: list[list[Any]], upkeep: dict[str, Any
         seen["opened with something to report"] += bandit.recovered is not None
         if upkeep["closed"] != "drop":
             seen["compared with the journal alone"] += 1
+            bandit._keeper.finish()  # a segment that is being compressed is gone before it can be copied
             compare_with_journal(path, state_of(bandit))
 
 
@@ -331,7 +332,7 @@ def known_of(bandit: pl.Bandit, id: int) -> dict[str, float | None]:
     if id in ledger.settled:
         reward, costs = ledger.settled[id]
     else:
-        told = ledger.pending[id].told
+        told = ledger.pending.at(id).told
         reward, costs = (None, (None,)) if told is None else (told.reward, told.costs)
     return {"reward": reward, "cost": costs[0]}
 

@@ -22,6 +22,7 @@ import numpy as np
 import paceline as pl
 from benchmarks import fleet_kills, fleet_partition
 from benchmarks.turns import fastest, line
+from paceline.compile import compile_ahead
 from paceline.fleet.member import GROWTH
 from paceline.fleet.sqlite import SQLiteStore
 from paceline.fleet.sums import learned, sums_from
@@ -129,6 +130,7 @@ def speed(options: argparse.Namespace) -> None:
 
 def merge(options: argparse.Namespace) -> None:
     """What it takes to say what was learned, and to take in what others have."""
+    compile_ahead([pl.IndexPacer()], ["live"])  # else it begins in plain Python
     bandits = [pl.Bandit(ARMS, 0.5, worker=name) for name in "ab"]
     for bandit in bandits:
         rounds_of(bandit, 3000)()

@@ -27,6 +27,7 @@ SETTINGS = {"arms": ["a", "b", "c"], "budget": 0.4, "start": 500.0, "max_cost": 
 NOTE = struct.Struct("<5q")  # line, used, granted, returned, rounds
 SEQUENCE = struct.Struct("<q")
 MOST_WAITING = 5  # decisions of a worker without an outcome
+PATIENCE = 120.0  # seconds that a worker has to begin, with a server that is restarted meanwhile
 SIZE = SEQUENCE.size + 2 * NOTE.size
 
 
@@ -109,7 +110,7 @@ class Nursery:
 
     def __init__(self, address: str, folder: Path) -> None:
         self.address, self.folder = address, folder
-        self.living: list[int] = []
+        self.living: list[tuple[int, int]] = []  # their processes, and their numbers
         self.born = 0
 
     def bear(self) -> None:
@@ -124,26 +125,34 @@ class Nursery:
                 work(self.address, self.folder, seed)
             finally:
                 os._exit(1)
-        self.living.append(pid)
+        self.living.append((pid, seed))
 
     def kill(self, place: int) -> None:
         """One worker less, without a word."""
-        pid = self.living.pop(place)
+        pid, _ = self.living.pop(place)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
+
+    def wait_for(self, place: int) -> None:
+        """Wait until a worker has made a round, however slow the machine is."""
+        _, seed = self.living[place]
+        give_up = time.monotonic() + PATIENCE
+        while not any(read_notes(path).rounds for path in self.folder.glob(f"w{seed}.*")):
+            assert time.monotonic() < give_up, f"worker {seed} has made no round in {PATIENCE:g} seconds"
+            time.sleep(0.002)
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
         """All stand still."""
-        for pid in self.living:
+        for pid, _ in self.living:
             os.kill(pid, signal.SIGSTOP)
-        for pid in self.living:
+        for pid, _ in self.living:
             while state_of(pid) not in "TtZ":
                 time.sleep(0.001)
         try:
             yield
         finally:
-            for pid in self.living:
+            for pid, _ in self.living:
                 os.kill(pid, signal.SIGCONT)
 
 
@@ -184,7 +193,11 @@ def look(address: str, folder: Path) -> Look:
 
 
 def run(kills: int, restarts: int, workers: int = 8, seed: int = 1, say: Any = None) -> list[Look]:
-    """The whole story: workers are killed and replaced, the server is restarted, and all is looked at."""
+    """The whole story: workers are killed and replaced, the server is restarted, and all is looked at.
+
+    Every other kill is of a worker that has made a round, however long that takes; those between come at any moment,
+    also while a worker begins. So at least half of the killed have lived, on a slow machine, too.
+    """
     from tempfile import TemporaryDirectory
 
     draws = random.Random(seed)
@@ -203,7 +216,10 @@ def run(kills: int, restarts: int, workers: int = 8, seed: int = 1, say: Any = N
             every = max(kills // max(restarts, 1), 1)
             for number in range(1, kills + 1):
                 time.sleep(draws.uniform(0.0, 0.08))
-                nursery.kill(draws.randrange(len(nursery.living)))
+                victim = draws.randrange(len(nursery.living))
+                if number % 2:
+                    nursery.wait_for(victim)
+                nursery.kill(victim)
                 nursery.bear()
                 if number % every == 0:
                     cluster.restart()

@@ -1,5 +1,6 @@
 """A decision and its outcome from Python: ask + tell with 8 arms, and reopening a journal."""
 
+import os
 import random
 import time
 from collections.abc import Callable
@@ -56,6 +57,20 @@ def river_step() -> Step:
     return step
 
 
+def writing_step(path: Path) -> Step:
+    """The two lines of a round, written without anything else: what a journal costs at least."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    asked = b'89abcdef ["ask",3,4,5,1700000000000]\n'
+    told = b'89abcdef ["tell",12345,0.5123412341234123,[0.5123412341234123],1700000000000]\n'
+
+    def step(_: float) -> bool:
+        os.write(file, asked)
+        os.write(file, told)
+        return True
+
+    return step
+
+
 def medians(steps: dict[str, Step]) -> dict[str, float]:
     """Microseconds of a median round with a pull; the contestants take turns, and the best turn of each counts."""
     outcomes = random.Random(0)
@@ -82,7 +97,8 @@ def main() -> None:
         for name in ("suak", "thompson"):
             journal = Path(folder) / f"{name}.journal"
             steps[f"{name}, journal"] = live_step(pl.Bandit(ARMS, 0.5, name, journal=journal))
-        taken = medians({**steps, "two": step_with_two(), "river": river_step()})
+        bare = writing_step(Path(folder) / "bare")
+        taken = medians({**steps, "two": step_with_two(), "river": river_step(), "bare": bare})
         for name in names:
             line(f"{name}, ask + tell", f"{taken[name]:.1f} us", f"at most {20 if name == 'thompson' else 12}")
         line("thompson, two resources, ask + tell", f"{taken['two']:.1f} us", "at most 20")
@@ -90,6 +106,7 @@ def main() -> None:
         line("thompson over river's UCB", f"{taken['thompson'] / taken['river']:.2f} times", "at most 1")
         for name in ("suak", "thompson"):
             line(f"{name} with a journal, ask + tell", f"{taken[f'{name}, journal']:.1f} us", "at most 10")
+        line("    of which the two writes, bare", f"{taken['bare']:.1f} us")
         reopening(Path(folder) / "long.journal")
 
 

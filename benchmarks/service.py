@@ -4,23 +4,24 @@
     python -m benchmarks.service --seconds 2    # shorter
     python -m benchmarks.service --page         # the page in Chromium: 20 arms, a million rounds behind it
 
-A process serves, another one asks: some connections that are kept alive, each with one request at a time. The empty
-route is served by uvicorn in the same run and answers with a constant, so that the ratio shows what the service takes
-beside it: the door, the body, the decision, the log, the answer. Its requests are smaller, since it has no decisions to
-tell of. Of some turns the one with the least processor time counts. Latency is measured twice: at full
-load, where requests wait for each other, and at a steady rate, where they do not.
+At full load wrk asks over some connections that are kept alive, each with one request at a time: a `step` that tells
+of the decisions that have come and asks for the next. The empty route is served by uvicorn in the same run and answers
+with a constant, so that the ratio shows what the service takes beside it: the door, the body, the decision, the log,
+the answer. Its requests are smaller, since it has no decisions to tell of. Of some turns the one with the least
+processor time counts. At a steady rate requests come whether the last one is answered or not, so that waiting counts.
 """
 
 import argparse
 import asyncio
 import json
 import os
-import resource
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
@@ -49,6 +50,26 @@ class Server(uvicorn.Server):
 
 app = Starlette(routes=[Route("/{path:path}", empty, methods=["POST"])])
 Server(uvicorn.Config(app, port=0, log_config=None, access_log=False, server_header=False)).run()
+"""
+
+STEPS = """
+local count, token, tells = os.getenv("COUNT"), os.getenv("TOKEN"), {}
+local headers = {["Content-Type"] = "application/json", ["Authorization"] = "Bearer " .. token}
+request = function()
+  local body = '{"tells":[' .. table.concat(tells, ",") .. '],"asks":{"count":' .. count .. '}}'
+  tells = {}
+  return wrk.format("POST", "/v1/bandits/load/step", headers, body)
+end
+response = function(status, headers, body)
+  for id in body:gmatch('"id":"([^"]+)","arm":"') do
+    tells[#tells + 1] = '{"id":"' .. id .. '","reward":0.5,"cost":0.25}'
+  end
+end
+done = function(summary, latency, requests)
+  local errors = summary.errors
+  print(summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
+        errors.connect + errors.read + errors.write + errors.status + errors.timeout)
+end
 """
 
 
@@ -138,48 +159,44 @@ class Visitor:
         self.news = [{"id": one["id"], "reward": 0.5, "cost": 0.25} for one in decisions if one["arm"] is not None]
 
 
-async def full_load(served: Served, seconds: float, count: int) -> Measured:
+def full_load(served: Served, seconds: float, count: int) -> Measured:
     """Each connection asks again as soon as it has its answer."""
-    times: list[float] = []
-
-    async def work(visitor: Visitor, end: float) -> None:
-        while (began := time.perf_counter()) < end:
-            await visitor.visit()
-            times.append(time.perf_counter() - began)
-
-    return await measure(served, times, lambda visitor: work(visitor, time.perf_counter() + seconds), count)
+    environment = {**os.environ, "COUNT": str(count), "TOKEN": served.token}
+    with TemporaryDirectory() as folder:
+        script = Path(folder, "step.lua")
+        script.write_text(STEPS, encoding="ascii")
+        place = f"http://127.0.0.1:{served.port}"
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds:g}s", "-s", str(script), place]
+        before = processor_time(served)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        used = processor_time(served) - before
+    requests, took, median, slowest, errors = map(float, done.stdout.split("\n")[-2].split())
+    assert errors == 0, done.stdout
+    return Measured(requests / took * 1e6, median / 1e6, slowest / 1e6, used / requests)
 
 
 async def steady(served: Served, seconds: float, rate: float) -> Measured:
     """Requests come at a steady rate, whether the last one is answered or not; waiting counts."""
     times: list[float] = []
+    visitors = [Visitor(Connection(served), 1) for _ in range(CONNECTIONS)]
+    between = CONNECTIONS / rate
 
-    async def work(visitor: Visitor) -> None:
-        between = CONNECTIONS / rate
-        begin = time.perf_counter()
+    async def work(visitor: Visitor, begin: float) -> None:
         for number in range(int(seconds / between)):
             due = begin + number * between
             await asyncio.sleep(max(due - time.perf_counter(), 0.0))
             await visitor.visit()
             times.append(time.perf_counter() - due)
 
-    return await measure(served, times, work, 1)
-
-
-async def measure(served, times, work, count) -> Measured:
-    connections = [Connection(served) for _ in range(CONNECTIONS)]
-    for connection in connections:
-        await connection.open()
-    visitors = [Visitor(connection, count) for connection in connections]
     for visitor in visitors:
+        await visitor.connection.open()
         await visitor.visit()
-    times.clear()
     before, began = processor_time(served), time.perf_counter()
-    await asyncio.gather(*map(work, visitors))
+    await asyncio.gather(*(work(visitor, began + at / rate) for at, visitor in enumerate(visitors)))
     took = time.perf_counter() - began
     used = processor_time(served) - before
-    for connection in connections:
-        connection.close()
+    for visitor in visitors:
+        visitor.connection.close()
     times.sort()
     return Measured(len(times) / took, times[len(times) // 2], times[int(0.99 * len(times))], used / len(times))
 
@@ -210,11 +227,11 @@ def run(seconds: float) -> dict[str, tuple[Measured, Measured]]:
             loads = {
                 "one decision": lambda served: full_load(served, seconds, 1),
                 f"{BATCH} decisions": lambda served: full_load(served, seconds, BATCH),
-                f"{RATE} a second": lambda served: steady(served, seconds, RATE),
+                f"{RATE} a second": lambda served: asyncio.run(steady(served, seconds, RATE)),
             }
             found = {}
             for name, load in loads.items():
-                turns = [(asyncio.run(load(service)), asyncio.run(load(empty))) for _ in range(TURNS)]
+                turns = [(load(service), load(empty)) for _ in range(TURNS)]
                 found[name] = (
                     min((one for one, _ in turns), key=lambda one: one.cpu),
                     min((other for _, other in turns), key=lambda one: one.cpu),
@@ -224,8 +241,6 @@ def run(seconds: float) -> dict[str, tuple[Measured, Measured]]:
 
 def show_page(rounds: int) -> None:
     """How long the page takes in Chromium until something, and until everything, is seen."""
-    import shutil
-
     from playwright.sync_api import sync_playwright
 
     import paceline as pl
@@ -266,6 +281,8 @@ def main(arguments: list[str] | None = None) -> None:
     if options.page:
         show_page(1_000_000)
         return
+    if shutil.which("wrk") is None:
+        sys.exit("wrk must be installed (Debian: apt-get install wrk)")
     found = run(options.seconds)
     print(f"{'':16} {'requests/s':>22} {'median ms':>22} {'p99 ms':>22} {'CPU us a request':>22}")
     for name, (service, empty) in found.items():
@@ -276,7 +293,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"{name:16} " + " ".join(f"{cell:>22}" for cell in cells))
     decisions = found[f"{BATCH} decisions"][0].per_second * BATCH
     print(f"in batches of {BATCH}: {decisions:,.0f} decisions with their outcomes a second")
-    print(f"the client's own processor time: {resource.getrusage(resource.RUSAGE_SELF).ru_utime:.1f} s")
+    print(f"the load of the machine, by its own account: {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""A web program with many workers and one budget: which banner to show, under gunicorn.
+"""A web program with many workers and one budget: which banner to show, under gunicorn or uvicorn.
 
     pip install "paceline" gunicorn
     FLEET=sqlite:///ads.db gunicorn -w 4 -b 127.0.0.1:8000 --chdir examples gunicorn_app:app
     FLEET=sqlite:///ads.db gunicorn -w 4 -b 127.0.0.1:8000 --chdir examples --preload gunicorn_app:app
+    FLEET=sqlite:///ads.db uvicorn --workers 4 --port 8000 --app-dir examples gunicorn_app:asgi
 
     curl http://127.0.0.1:8000/ask                                 {"id": "...", "arm": "video", "reason": "..."}
     curl -d '{"id": "...", "reward": 1, "cost": 0.4}' http://127.0.0.1:8000/tell
@@ -56,3 +57,26 @@ def app(environ: dict[str, Any], start_response: Callable[[str, list[tuple[str, 
         return [str(error).encode()]
     start_response("200 OK" if found else "404 Not Found", [("Content-Type", "application/json")])
     return [json.dumps(found).encode()]
+
+
+async def asgi(scope: dict[str, Any], receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
+    """The same as ASGI has it. A decision takes microseconds, so the event loop need not be spared."""
+    if scope["type"] == "lifespan":
+        await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        bandit.close()  # uvicorn ends its process by a signal after this, and nothing else can be done then
+        await send({"type": "lifespan.shutdown.complete"})
+        return
+    body, more = b"", True
+    while more:
+        message = await receive()
+        body, more = body + message.get("body", b""), message.get("more_body", False)
+    try:
+        found = answer(scope["path"], body)
+        status, content = (200 if found else 404), json.dumps(found).encode()
+    except (pl.PacelineError, ValueError, KeyError) as error:
+        status, content = 422, str(error).encode()
+    headers = [(b"content-type", b"application/json" if status == 200 else b"text/plain; charset=utf-8")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": content})

@@ -13,6 +13,7 @@ pytest.register_assert_rewrite(
 # Derandomized: the same examples in every run, so a red test is red for everyone. No deadline: the first example of a
 # test may include a compilation.
 settings.register_profile("paceline", derandomize=True, deadline=None)
+settings.register_profile("thorough", deadline=None, max_examples=1000)
 settings.load_profile("paceline")
 
 

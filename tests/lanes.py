@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+# They know the true problem, so they play where there is one: not live, and not in a log.
+WITH_TRUTH = ("oracle", "control-budget")
 FIRST = ("index", "thompson", "suak", "uniform")
-# Systems of the field that share most of their text: where other policies are in the first lane, these are not.
-LATER = (
+# Systems of the field that share most of their text.
+FIELD = (
     "lagrangian",
     "lagrange-bwk",
     "best-of-both-worlds",
@@ -25,9 +27,9 @@ def marks_of(name: str) -> Any:
     return () if name in FIRST else pytest.mark.slow
 
 
-def later(names: Iterable[str]) -> list[Any]:
-    """The names of policies, those of the field in the second lane."""
-    return [pytest.param(name, marks=pytest.mark.slow if name in LATER else ()) for name in names]
+def named_in_lanes(names: Iterable[str]) -> list[Any]:
+    """The names of policies, each in its lane."""
+    return [pytest.param(name, marks=marks_of(name)) for name in names]
 
 
 def in_lanes(table: Mapping[str, Any]) -> list[Any]:

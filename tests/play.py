@@ -40,6 +40,18 @@ EVERY_KIND = Problem(
     costs=[Beta(0.05), Beta(0.6), Bernoulli(0.1), Constant(0.4), Empirical([0.0, 0.25, 1.0])],
     budget=0.3,
 )
+# Problems of every case, for pages of policies for one resource.
+OF_ONE_RESOURCE = {
+    "paper, 3 arms": THREE_ARMS,
+    "paper, 8 arms": EIGHT_ARMS,
+    # Costs of 0 and 1 would bring exact ties between bases in the first rounds, where either answer is right.
+    "Bernoulli rewards": Problem(
+        [Bernoulli(mean) for mean in (0.3, 0.95, 0.6)], [Beta(mean) for mean in (0.1, 0.9, 0.4)], budget=0.5
+    ),
+    "budget is not dyadic": Problem.beta([0.3, 0.8, 0.7], [0.1, 0.9, 0.5], budget=0.3),
+    "case 1": Problem.beta([0.3, 0.6, 0.5], [0.05, 0.3, 0.6], budget=0.7),
+    "case 2": Problem.beta([0.9, 0.5], [0.8, 0.7], budget=0.3),
+}
 # For policies that can do with several resources: three rates, one arm that refills, a start stock and a cap.
 SEVERAL = Problem(
     rewards=[Bernoulli(0.3), Beta(0.7), Beta(0.5), Constant(0.05)],
@@ -51,6 +63,15 @@ SEVERAL = Problem(
     budget={"money": 0.35, "energy": 0.05, "time": 0.4},
     start={"energy": 2.5, "time": 0.5},
     cap={"energy": 3.0},
+)
+# A problem of Kumar and Kleinberg's data in our form: the second arm refills both resources.
+REFILLED = Problem(
+    rewards=[Beta(0.8), Beta(0.1)],
+    costs={
+        "a": [Beta(0.3), Shifted(Scaled(Beta(0.5), 0.1), -0.1)],
+        "b": [Beta(0.2), Shifted(Scaled(Beta(0.5), 0.24), -0.24)],
+    },
+    budget={"a": 0.1, "b": 0.08},
 )
 
 

@@ -20,9 +20,9 @@ ADS = {"arms": ["banner", "video"], "budget": 0.5, "max_cost": {"banner": 0.2, "
 
 
 @contextmanager
-def service(folder: Path, *, worker="web-1", is_open=True, token=None, patience=None):
+def service(folder: Path, *, worker="web-1", is_open=True, token=None, journal_dir=None):
     """A client of a service on a store in a folder; ``client.host`` is what answers."""
-    host = Host(open_store(f"sqlite:///{folder}/ads.db"), worker=worker)
+    host = Host(open_store(f"sqlite:///{folder}/ads.db"), worker=worker, journal_dir=journal_dir)
     with TestClient(make_app(host, token=token, is_open=is_open), base_url=LOCAL) as client:
         client.host = host
         yield client
@@ -35,9 +35,9 @@ def rounds(client, name="ads") -> int:
 class Process:
     """`paceline serve`, or another command that serves, in a process of its own."""
 
-    def __init__(self, *arguments: object, env=None, command="serve") -> None:
+    def __init__(self, *arguments: object, env=None, command="serve", program=None) -> None:
         self.process = subprocess.Popen(
-            [str(SCRIPT), command, *map(str, arguments)],
+            [*([str(SCRIPT), command] if program is None else [program]), *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -1,5 +1,6 @@
 """What a live bandit does: it decides as the simulator does, in any currency, with arms that come and go."""
 
+import gc
 import math
 from fractions import Fraction
 from random import Random
@@ -11,8 +12,9 @@ import pytest
 from bookkeeper import POLICIES, SEED, assert_same_books, keeps_the_promise, live, naive_interval, policy_of, state_of
 from lanes import in_lanes
 
-from paceline import Bandit, Decision, Problem, Uniform, simulate
+from paceline import Bandit, Decision, Problem, PythonPolicy, Uniform, simulate
 from paceline.kernels.random import decision_uniform
+from paceline.live import ledger
 
 PROBLEMS = {
     "wide gaps": play.WIDE_GAPS,
@@ -570,3 +572,64 @@ def test_rounds_end_before_the_line_cannot_be_counted():
     bandit.credit(2.0**29)
     most = bandit._ledger.next_roll
     assert (most + 1) * 2**32 + 2**61 < 2**63
+
+
+@pytest.mark.parametrize("options", [{}, {"expires": 60.0}, {"worker": "web"}])
+def test_the_garbage_collector_has_no_work_with_decisions_that_wait(options):
+    bandit = Bandit(["a", "b"], start=200.0, rounds=200, **options)
+    told = [bandit.ask().id for _ in range(100)]
+    bandit.tell(told[0], cost=0.5)  # what is told in part is rare, and looked at
+    for _ in range(2):  # what a tuple holds first
+        gc.collect()
+    tracked = [number for number, pull in bandit._ledger.pending.items() if gc.is_tracked(pull)]
+    assert tracked == [1]
+
+
+def test_an_arm_is_added_after_a_policy_that_cannot_merge_was_set_beside_reports():
+    class Still(PythonPolicy):
+        def choose(self, state):
+            return 0
+
+    others = Bandit(["a", "b"], 1.0)
+    others.observe("a", 0.5, 0.5)
+    bandit = Bandit(["a", "b"], 1.0)
+    bandit.merge({"other": others.report()})
+    bandit.set(policy=Still())
+    bandit.add("c", 0.5)
+    assert [*bandit.arms] == ["a", "b", "c"]
+    assert bandit.ask().arm == "a"
+
+
+@every_policy
+def test_an_arm_that_leaves_takes_along_what_it_has_taught(policy):
+    bandit, twin = (Bandit(list("abcd"), 1.0, policy, start=10.0, rounds=1000) for _ in range(2))
+
+    def play(rounds):
+        for number in range(rounds):
+            decision = bandit.ask()
+            assert twin.ask() == decision
+            if decision.arm is not None:
+                for each in (bandit, twin):
+                    each.tell(decision.id, number % 3 / 2.0, number % 5 / 4.0)
+
+    def known(to):
+        books = state_of(to)
+        arms = [{name: entry for name, entry in arm.items() if name != "status"} for arm in books["arms"]]
+        return arms, books["memory"]
+
+    play(40)
+    for call, arm in (("pause", "b"), ("pause", "c"), ("retire", "a"), ("resume", "c")):
+        before = known(twin)  # looking brings all together, so the other is not looked at
+        for each in (bandit, twin):
+            getattr(each, call)(arm)
+        assert known(bandit) == before
+        play(20)
+
+
+def test_ids_that_are_not_at_hand_any_more_are_read_off(monkeypatch):
+    monkeypatch.setattr(ledger, "MOST_NUMBERS", 50)
+    bandit = Bandit(["a"], budget=1.0, worker="web-1")
+    ids = [bandit.ask().id for _ in range(300)]
+    assert len(bandit._ledger.numbers) < 150
+    bandit.tell(ids[0], reward=0.5, cost=0.25)
+    assert bandit.spent == 0.25

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from paceline import Bandit, PythonPolicy
+from paceline import Bandit, InvalidValue, PythonPolicy
 
 
 class Steady(PythonPolicy):
@@ -71,3 +71,72 @@ def test_failures_are_in_the_journal(journal):
     path, _ = journal
     lines = [json.loads(line[9:])[0] for line in path.read_text().splitlines()]
     assert lines.count("failed") == 3
+
+
+class Steadier(PythonPolicy):
+    name = "steadier"
+
+    def choose(self, state):
+        return 0
+
+
+@pytest.mark.parametrize("snapshots", [0, 1, 2])
+def test_a_journal_goes_on_after_another_policy_was_set_in_place_of_ones_own(tmp_path, snapshots):
+    """What came before needs the old one; who always gives it is told, once, that it is not used any more."""
+    journal = tmp_path / "journal"
+    bandit = Bandit(["a", "b"], 1.0, Steadier(), journal=journal, snapshot_every=None)
+    bandit.tell(bandit.ask().id, 0.5, 0.25)
+    bandit.set(policy="uniform")
+    bandit.ask()
+    for _ in range(snapshots):
+        bandit.snapshot()
+    bandit.close()
+    with Bandit.open(journal, policy=Steadier()) as reopened:
+        assert amounts(reopened) == amounts(bandit)
+        assert reopened.recovered == "policy 'steadier' was given, and 'uniform' goes on, which was set since"
+    bandit.save(tmp_path / "saved")
+    assert Bandit.load(tmp_path / "saved", policy=Steadier()).recovered == reopened.recovered
+
+
+def test_one_of_ours_that_is_given_is_used_or_refused(tmp_path):
+    bandit = Bandit(["a", "b"], 1.0, "uniform", journal=tmp_path / "journal")
+    bandit.close()
+    bandit.save(tmp_path / "saved")
+    for read, path in ((Bandit.open, "journal"), (Bandit.load, "saved")):
+        with pytest.raises(InvalidValue, match="policy must be 'uniform', as it was saved, got 'suak'"):
+            read(tmp_path / path, policy="suak")
+
+
+CODE = """
+from paceline import PythonPolicy
+
+class Mine(PythonPolicy):
+    name = "mine"
+
+    def choose(self, state):
+        return {}
+"""
+
+
+@pytest.mark.parametrize("snapshots", [False, True])
+def test_code_is_said_to_be_edited_once_and_only_if_it_was(tmp_path, snapshots):
+    """The digest is noted with every policy that is set, and a snapshot does not forget it."""
+    journal, code = tmp_path / "journal", tmp_path / "mine.py"
+    code.write_text(CODE.format(0))
+
+    def opened():
+        with Bandit.open(journal, policy=f"{code}:Mine", snapshot_every=None) as bandit:
+            if snapshots:
+                bandit.snapshot()
+            return bandit.recovered
+
+    with Bandit(["a", "b"], 1.0, "uniform", journal=journal, snapshot_every=None) as bandit:
+        bandit.ask()
+        bandit.set(policy=f"{code}:Mine")
+        bandit.ask()
+        if snapshots:
+            bandit.snapshot()
+    assert opened() is None
+    code.write_text(CODE.format(1))
+    assert opened() == "the code of policy mine was edited since: its beliefs may differ from those before"
+    assert opened() is None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from bookkeeper import FOR_SEVERAL, POLICIES, SEVERAL, live, state_of
 from journals import stopped
-from lanes import in_lanes
+from lanes import FIRST, in_lanes
 
 from paceline import Bandit, InvalidValue, OnePhase, PacelineError, PythonPolicy, Uniform, UnreadableFile
 from paceline.live import snapshot
@@ -69,8 +69,10 @@ for path in sys.argv[1:]:
 """
 
 
-def test_another_process_goes_on_alike(tmp_path):
-    bandits = {tmp_path / name: experienced(*life) for name, life in LIVES.items()}
+@pytest.mark.parametrize("is_first", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["first", "others"])
+def test_another_process_goes_on_alike(tmp_path, is_first):
+    lives = {name: life for name, life in LIVES.items() if (name.split(",")[0] in FIRST) == is_first}
+    bandits = {tmp_path / name: experienced(*life) for name, life in lives.items()}
     for path, bandit in bandits.items():
         bandit.save(path)
     printed = elsewhere.run(GO_ON, *bandits)

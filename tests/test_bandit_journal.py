@@ -307,6 +307,16 @@ def test_an_interrupt_at_any_line_leaves_a_journal_that_tells_the_truth(tmp_path
             return
 
 
+def test_a_closed_journal_is_free_though_a_process_that_is_being_started_has_its_file(tmp_path):
+    bandit = begin_journal(tmp_path / "journal", budget=1.0, policy="uniform")
+    copied = os.dup(bandit._journal._file)  # as between fork and exec
+    bandit.close()
+    try:
+        Bandit.open(tmp_path / "journal").close()
+    finally:
+        os.close(copied)
+
+
 FORK = """
 import os, sys
 from bookkeeper import live
@@ -361,7 +371,7 @@ def test_half_a_first_line_may_be_begun_anew(journal):
     first = journal.read_bytes().split(b"\n")[0]
     for size in (0, 12, 13, 20, len(first)):  # fewer bytes could be anybody's, and are left alone
         journal.write_bytes(first[:size])
-        with pytest.raises(UnreadableFile, match=r"has no whole first line: nothing was ever acknowledged in it, and"):
+        with pytest.raises(UnreadableFile, match=r"has no whole first line: it was never begun, or a loss of power"):
             Bandit.open(journal)
         assert journal.read_bytes() == first[:size]
         begin_journal(journal).close()

@@ -5,9 +5,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pytest
-from bookkeeper import live, state_of
+from bookkeeper import live, refused, state_of
 
-from paceline import Bandit, InvalidPolicy, Policy, PythonPolicy
+from paceline import Bandit, InvalidPolicy, InvalidValue, Policy, PythonPolicy
 from paceline.kernels.state import Decision
 
 RECORD = np.dtype((np.record, [("tags", np.int64), ("told", np.int64)]))
@@ -303,3 +303,89 @@ def test_parameters_may_be_of_another_type_for_each_number_of_arms(tmp_path):
         assert state_of(reopened) == state_of(bandit)
         reopened.resume("c")
         assert reopened.ask().arm == "c"
+
+
+class Pair(InTurn):
+    """Plays two arms or more, each of which costs something."""
+
+    name = "pair"
+
+    def params(self, setting):
+        if setting.arms < 2 or (setting.max_costs is not None and np.min(setting.max_costs) <= 0.0):
+            raise InvalidValue("pair must have two arms that cost something")
+        return super().params(setting)
+
+
+REFUSALS = {
+    "an arm": lambda bandit: bandit.add("c", 0.0),
+    "a largest cost": lambda bandit: bandit.set(max_cost={"a": 0.0}),
+    "that of an arm that is paused": lambda bandit: bandit.set(max_cost={"x": 0.0}),
+    "a pause": lambda bandit: bandit.pause("a"),
+    "a request for one arm": lambda bandit: bandit.ask(arms=["a"]),
+    "the end of an arm": lambda bandit: bandit.retire("a"),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
+def test_what_a_policy_refuses_has_not_happened(tmp_path, refusal):
+    bandit = Bandit(["a", "b", "x"], 1.0, Pair(), journal=tmp_path / "journal")
+    bandit.pause("x")
+    with refused(bandit, InvalidValue, "pair must have"):
+        refusal(bandit)
+    assert bandit.ask().arm is not None
+    bandit.close()
+    with Bandit.open(tmp_path / "journal", policy=Pair()) as reopened:
+        assert state_of(reopened) == state_of(bandit)
+
+
+def test_a_policy_that_refuses_the_arms_is_not_set(tmp_path):
+    bandit = Bandit(["a", "b"], 1.0, max_cost={"a": 0.0, "b": 1.0}, journal=tmp_path / "journal")
+    for policy, words in ((Pair(), "pair must have"), ("kube", "kube works with largest costs above 0 only")):
+        with refused(bandit, InvalidValue, words):
+            bandit.set(policy=policy)
+    assert bandit.ask().arm is not None
+    bandit.close()
+    with Bandit.open(tmp_path / "journal") as reopened:
+        assert state_of(reopened) == state_of(bandit)
+
+
+def test_a_request_for_no_arm_asks_no_policy():
+    bandit = Bandit(["a", "b"], 1.0, Pair())
+    assert bandit.ask(arms=[]).reason == "no arm is active"
+
+
+class Few(InTurn):
+    """Plays three arms at most."""
+
+    name = "few"
+
+    def params(self, setting):
+        if setting.arms > 3:
+            raise InvalidValue(f"few must have three arms at most, got {setting.arms}")
+        return super().params(setting)
+
+
+def test_a_policy_is_asked_about_all_arms_that_there_ever_were(tmp_path):
+    free = {"a": 1.0, "b": 1.0, "free": 0.0}
+    bandit = Bandit(list(free), 1.0, Few(), max_cost=free, journal=tmp_path / "journal")
+    bandit.retire("free")
+    with refused(bandit, InvalidValue, "kube works with largest costs above 0 only"):
+        bandit.set(policy="kube")
+    with refused(bandit, InvalidValue, "few must have three arms at most, got 4"):
+        bandit.add("d", 1.0)  # else no news of the retired one could be told
+    assert bandit.ask().arm is not None
+    bandit.close()
+    with Bandit.open(tmp_path / "journal", policy=Few()) as reopened:
+        assert state_of(reopened) == state_of(bandit)
+
+
+def test_a_policy_is_asked_about_the_arms_in_play(tmp_path):
+    bandit = Bandit(["a", "b", "c"], 1.0, "uniform", journal=tmp_path / "journal")
+    bandit.pause("b")
+    bandit.retire("c")
+    with refused(bandit, InvalidValue, "pair must have two arms"):
+        bandit.set(policy=Pair())
+    assert bandit.ask().arm == "a"
+    bandit.close()
+    with Bandit.open(tmp_path / "journal") as reopened:
+        assert state_of(reopened) == state_of(bandit)

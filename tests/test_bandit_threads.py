@@ -12,8 +12,8 @@ from threading import Barrier, Event
 import pytest
 from bookkeeper import cost_of, keeps_the_promise, reward_of, state_of
 
-from paceline import Bandit, Conflict
-from paceline.live import snapshot
+from paceline import Bandit, Conflict, Uniform
+from paceline.live import arms, snapshot
 
 THREADS, ASKS = 8, 150
 MAX_COSTS = {"a": 0.25, "b": 1.0, "c": 0.5}
@@ -186,3 +186,30 @@ def test_nobody_waits_for_a_snapshot_that_waits_for_another(tmp_path, monkeypatc
         others[1].result()
     with Bandit.open(tmp_path / "journal") as reopened:
         assert reopened.rounds == 1
+
+
+class OwnUniform(Uniform):
+    name = "own uniform"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda bandit: bandit.observe("a", 0.5, 0.5),
+        lambda bandit: bandit.merge({"other": bandit.report()}),
+        lambda bandit: bandit.set(policy=OwnUniform()),
+    ],
+    ids=["observe", "merge", "set"],
+)
+def test_what_is_rarely_called_is_compiled_while_others_go_on(monkeypatch, call):
+    """That is, of a policy from elsewhere: ours do not wait for the compiler."""
+    bandit, held = Bandit(["a", "b"], 1.0, OwnUniform()), []
+    compile_now = arms.compile_now
+
+    def compile_and_note(*given):
+        held.append(bandit._lock._is_owned())
+        compile_now(*given)
+
+    monkeypatch.setattr(arms, "compile_now", compile_and_note)
+    call(bandit)
+    assert held == [False]

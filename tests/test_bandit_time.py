@@ -1,5 +1,6 @@
 """Times and time spans: what no clock shows is refused, and hours are paid once."""
 
+import math
 import time
 from decimal import Decimal
 
@@ -28,6 +29,14 @@ def test_a_span_that_was_meant_otherwise_is_refused(thing, seconds, tmp_path):
 def test_a_clock_in_nanoseconds_is_refused():
     bandit = Bandit(["a"], budget=1.0, clock=time.time_ns)
     with pytest.raises(InvalidValue, match=r"the time that clock gives must be in seconds, below 1e\+11, got \d{19}"):
+        bandit.ask()
+    assert bandit.rounds == 0
+
+
+@pytest.mark.parametrize("now", [math.nan, math.inf, "noon", None])
+def test_a_clock_that_gives_no_number_is_refused(now):
+    bandit = Bandit(["a"], budget=1.0, clock=lambda: now)
+    with pytest.raises(InvalidValue, match=f"the time that clock gives must be a finite number, got {now!r}"):
         bandit.ask()
     assert bandit.rounds == 0
 

@@ -15,21 +15,9 @@ from paceline.policies.primal_dual import ROUND_ROBIN, PrimalDual
 from paceline.policies.skip_first import STRETCH, SkipFirst
 from paceline.policies.thompson_lp import ThompsonLP, beta_attempt
 from paceline.policies.ucb_simplex import UCBSimplex
-from paceline.problems.distributions import Bernoulli, Beta
 from paceline.problems.problem import Problem
 
 ROUNDS = 4000
-PROBLEMS = {
-    "paper, 3 arms": play.THREE_ARMS,
-    "paper, 8 arms": play.EIGHT_ARMS,
-    # Costs of 0 and 1 would bring exact ties between bases in the first rounds, where either answer is right.
-    "Bernoulli rewards": Problem(
-        [Bernoulli(mean) for mean in (0.3, 0.95, 0.6)], [Beta(mean) for mean in (0.1, 0.9, 0.4)], budget=0.5
-    ),
-    "budget is not dyadic": Problem.beta([0.3, 0.8, 0.7], [0.1, 0.9, 0.5], budget=0.3),
-    "case 1": Problem.beta([0.3, 0.6, 0.5], [0.05, 0.3, 0.6], budget=0.7),
-    "case 2": Problem.beta([0.9, 0.5], [0.8, 0.7], budget=0.3),
-}
 VARIANTS = [
     (naive.OnePhase, OnePhase, {"horizon": ROUNDS}),
     (naive.OnePhase, OnePhase, {"horizon": 10**6, "a": 2.0}),
@@ -48,12 +36,12 @@ def of_page(parameters):
     return {name: value for name, value in parameters.items() if name != "time_row"}
 
 
-@pytest.mark.parametrize("name", first_of(PROBLEMS, "paper, 3 arms"))
+@pytest.mark.parametrize("name", first_of(play.OF_ONE_RESOURCE, "paper, 3 arms"))
 @pytest.mark.parametrize(("page_of", "policy", "parameters"), VARIANTS)
 def test_decides_as_the_naive_version(name, page_of, policy, parameters):
-    page = page_of(PROBLEMS[name], play.SEED, play.STREAM, **of_page(parameters))
+    page = page_of(play.OF_ONE_RESOURCE[name], play.SEED, play.STREAM, **of_page(parameters))
     page.run(ROUNDS)
-    log = play.ask_and_tell(play.begin(policy(**parameters), PROBLEMS[name]), ROUNDS)
+    log = play.ask_and_tell(play.begin(policy(**parameters), play.OF_ONE_RESOURCE[name]), ROUNDS)
     differ = np.flatnonzero(log.arm != np.array(page.decisions))
     assert differ.size == 0, f"decisions part in round {differ[0] + 1}"
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from lanes import later
+from lanes import named_in_lanes
 
 import paceline as pl
 from paceline.policies import POLICIES, Decision, learn_nothing
@@ -204,7 +204,7 @@ def test_each_mistake_in_plain_python_has_its_line(policy, line):
     assert line in str(refused.value)
 
 
-@pytest.mark.parametrize("name", later(POLICIES))
+@pytest.mark.parametrize("name", named_in_lanes(POLICIES))
 def test_our_own_policies_pass(name):
     pl.testing.check_policy(name)
 

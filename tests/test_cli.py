@@ -19,7 +19,7 @@ from paceline.simulation.simulate import Trial, run_trial
 
 pytestmark = pytest.mark.slow
 
-COMMANDS = [command.__name__.rpartition(".")[2] for command in cli.COMMANDS]
+COMMANDS = cli.NAMES
 
 
 # Help.
@@ -220,7 +220,7 @@ def test_reproduce_reports_to_people(reproduced):
         "figures/figure2-paper.svg",
         "R_a, guard skips",
         "luck of costs",
-        "figure1: 1 problem, 13 policies, 2 trials of 3,000 rounds, seed 0",
+        "Figure 1: 1 problem, 13 policies, 2 trials of 3,000 rounds, seed 0",
     ):
         assert words in text
 
@@ -259,6 +259,7 @@ def test_reproduce_a_single_round_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
     assert "nan" not in done.stdout
+    assert "Figure 1 is not at the paper's scale (1 trial of 1 rounds, there 10 of 500,000)" in done.stdout
 
 
 def test_reproduce_prints_where_greek_letters_cannot_be_shown(tmp_path):

@@ -164,7 +164,7 @@ def test_wrong_input_is_one_line_and_nothing_is_begun(arguments, words, tmp_path
 
 def test_every_policy_beside_the_best_at_several_horizons(tmp_path):
     done = call("beta", "start", "--horizons", "2000,500", "--problems", "2", "--trials", "2", "--out", str(tmp_path))
-    lines = [line.split()[:2] for line in done.stdout.partition("\nMean steady regret over")[0].splitlines()]
+    lines = [line.split()[:2] for line in done.stdout.partition("Every policy beside the best")[2].splitlines()]
     assert [line for line in lines if line[:1] in (["beta"], ["start"])] == [
         ["beta", "500"],
         ["beta", "2,000"],

@@ -18,6 +18,7 @@ from paceline import machine
 from paceline.grafting import policy_parts
 from paceline.kernels import jit, stale
 from paceline.kernels.hull import best_mix
+from paceline.policies import make_policy
 from paceline.policies.uniform import Uniform
 
 pytestmark = pytest.mark.slow
@@ -46,6 +47,7 @@ ahead.cores = lambda: 2
 @dataclass(frozen=True, kw_only=True)
 class Mine(Uniform):
     name = "mine"
+    reasons = (*Uniform.reasons, "mine")  # else it would be a preset, which has no code of its own
 
 jobs = [Mine(), Uniform()]
 compiled = ahead.compile_ahead(jobs, ["simulation"])
@@ -123,7 +125,7 @@ def kept(cache, ending="*.nbi"):
 def test_after_compile_nothing_is_compiled(cache):
     assert compiled_for(cache, SIMULATED.format("uniform"))
     code, printed, said = command(cache, "compile", "uniform")
-    assert (code, printed) == (0, "7 functions compiled, 0 files of earlier versions removed\n")
+    assert (code, printed) == (0, "9 functions compiled, 0 files of earlier versions removed\n")
     assert said.startswith("compiling 1 policy for this machine, once (about ")
     assert len(said.splitlines()) == 1
     assert compiled_for(cache, SIMULATED.format("uniform")) == []
@@ -233,7 +235,7 @@ def helper(cache, monkeypatch):
 def test_a_helper_fills_the_cache(helper, cache):
     assert ahead.was_done(ahead.Job(Uniform(), ("simulation", "replay")), helper)
     assert ahead.was_done(ahead.Job(Uniform(), ("live",)), helper)
-    assert len(kept(cache)) == 8  # one of simulations, two of replays, five of a live bandit
+    assert len(kept(cache)) == 10  # one of simulations, two of replays, seven of a live bandit
     assert compiled_for(cache, SIMULATED.format("uniform")) == []
 
 
@@ -246,6 +248,11 @@ def test_a_helper_that_has_died_did_nothing(helper):
 def test_a_policy_that_helpers_cannot_know_is_compiled_all_the_same(cache):
     assert python(cache, MINE_IN_MAIN) == [2, 0]
     assert len(kept(cache)) == 2
+
+
+def test_presets_are_one_job():
+    presets = [make_policy(name) for name in ("lagrangian", "lagrange-bwk", "uniform")]
+    assert [job.policy.name for job in ahead.jobs_for(presets, ["simulation"], [1])] == ["lagrangian", "uniform"]
 
 
 def test_without_an_interpreter_to_start_all_is_compiled_here(cache):

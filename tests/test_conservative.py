@@ -44,10 +44,16 @@ def keeps_above(problem, label, policy, bar):
     return run
 
 
-@pytest.mark.parametrize("name", first_of(POLICIES, "uniform"))
+@pytest.mark.parametrize("name", first_of([name for name, policy in POLICIES.items() if policy.refillable], "uniform"))
 def test_every_policy_keeps_above_the_bar_in_every_round(name):
     for problem, bar in ((BERNOULLI, 0.45), (EVERY_KIND, 0.45)):
         keeps_above(problem, name, name, bar)
+
+
+@pytest.mark.parametrize("name", [name for name, policy in POLICIES.items() if not policy.refillable])
+def test_those_that_know_no_refills_say_so(name):
+    with pytest.raises(pl.InvalidValue, match=rf"^{name} works with costs of at least 0 only, got a resource that"):
+        pl.simulate(BERNOULLI, name, rounds=10, trials=1)
 
 
 @pytest.mark.parametrize("policy", [Stubborn(), Idle()], ids=lambda policy: policy.name)

@@ -4,7 +4,6 @@ import naive
 import numpy as np
 import play
 import pytest
-from test_baselines_page import PROBLEMS
 
 import paceline as pl
 from paceline.policies.control_budget import ControlBudget
@@ -42,11 +41,11 @@ def assert_decides_as(page, policy, problem):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", play.OF_ONE_RESOURCE)
 def test_decides_as_the_naive_version(name):
     for buffer in (0.3, 5.0):
-        page = naive.ControlBudget(PROBLEMS[name], play.SEED, play.STREAM, ROUNDS, buffer)
-        assert_decides_as(page, ControlBudget(buffer=buffer), PROBLEMS[name])
+        page = naive.ControlBudget(play.OF_ONE_RESOURCE[name], play.SEED, play.STREAM, ROUNDS, buffer)
+        assert_decides_as(page, ControlBudget(buffer=buffer), play.OF_ONE_RESOURCE[name])
 
 
 @pytest.mark.slow
@@ -120,7 +119,7 @@ def test_a_slack_resource_changes_nothing():
 
 @pytest.mark.slow
 def test_an_arm_that_can_always_be_paid_for_is_always_pulled():
-    log = play.ask_and_tell(play.begin(ControlBudget(), PROBLEMS["case 1"], horizon=500), 500)
+    log = play.ask_and_tell(play.begin(ControlBudget(), play.OF_ONE_RESOURCE["case 1"], horizon=500), 500)
     assert set(log.arm[5:]) == {1}
 
 

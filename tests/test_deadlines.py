@@ -104,3 +104,17 @@ def test_no_call_clears_up_after_all_who_were_told_in_time():
         left.append(len(bandit._ledger.deadlines))
     assert all(before - after <= 3 * MOST_STALE for before, after in pairwise(left))  # three calls each time
     assert left[-1] < FEW
+
+
+def test_no_call_lets_very_many_expire_at_once():
+    now = [0.0]
+    bandit = Bandit(["a"], budget=1.0, expires=10.0, clock=lambda: now[0])
+    for _ in range(200):
+        bandit.ask()
+    now[0] = 11.0
+    expired = []
+    for _ in range(20):
+        bandit.ask()
+        expired.append(len(bandit.expired))
+    assert 0 < expired[0] < 100
+    assert expired[-1] == 200

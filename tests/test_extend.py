@@ -22,6 +22,8 @@ from studies import after_writes, contents, experiment, parquet, parts
 
 import paceline as pl
 from paceline import cli
+from paceline.experiments.cells import PARTS
+from paceline.experiments.folder import RunFolder
 from paceline.experiments.holdings import disjoint, gaps
 
 DATA = Path(__file__).parent / "data"
@@ -217,10 +219,13 @@ LESS = {
     "policies": ({"policies": ["uniform"]}, "policies suak"),
     "a parameter": (
         {"policies": ["uniform"], "policy": [{"name": "suak", "order": "first"}]},
-        "policies suak",
+        "policies suak with other parameters",
     ),
     "problems": ({"problem": FEW["problem"][:1]}, "problems bernoulli 1, bernoulli 2"),
-    "problems in front": ({"problem": [{"paper": "eight-arms"}, *FEW["problem"]]}, "problems three-arms, bernoulli 1"),
+    "problems in front": (
+        {"problem": [{"paper": "eight-arms"}, *FEW["problem"]]},
+        "problems three-arms with other random numbers, bernoulli 1 with other random numbers",
+    ),
     "checkpoints": ({"checkpoints": 3}, "checkpoints 60, 120, 180 and 1 more"),
     "rounds": ({"rounds": 600}, "rounds 300"),
     "seed": ({"seed": 1}, "seed 0"),
@@ -251,7 +256,22 @@ def test_more_trials_on_the_command_line(few, tmp_path, capsys):
     whole = pl.run_experiment(experiment(FEW, trials=16), tmp_path / "whole")
     assert parquet(pl.Study.open(folder)) == parquet(whole)
     assert cli.main(["run", "--trials", "15", str(folder)]) == 2
-    assert "it has trials 16, which this experiment has not" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith("it has trials 16, which this experiment has not\n")
+
+
+def test_a_report_on_less_is_gone_when_the_run_is_extended(few, tmp_path, capsys):
+    folder = tmp_path / "run"
+    shutil.copytree(few.path, folder)
+    assert cli.main(["report", str(folder)]) == 0
+    (folder / "notes.txt").write_text("mine")
+    (folder / "figures" / "mine.svg").write_text("mine")
+    assert cli.main(["run", str(folder)]) == 0  # nothing is missing
+    assert (folder / "report.html").exists()
+    capsys.readouterr()
+    assert cli.main(["run", "--trials", str(few.trials + 1), str(folder)]) == 0
+    assert f"`paceline report {folder}` makes a new one" in capsys.readouterr().out
+    left = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert left == {".lock", "manifest.json", "totals.parquet", "notes.txt", "figures/mine.svg"}
 
 
 def test_files_beside_the_experiment_are_found_again(tmp_path, monkeypatch):
@@ -293,6 +313,20 @@ def test_a_run_of_the_format_before_is_read_but_not_extended(tmp_path):
     with pytest.raises(pl.InvalidValue, match="has format 2; this version can read it, and goes on with 3 only"):
         pl.run_experiment(pl.Experiment.from_table(table | {"trials": 3}), folder)
     assert contents(folder) == before
+
+
+def test_parts_left_over_by_a_run_that_was_killed_while_it_dropped_them(tmp_path, monkeypatch):
+    """The file has their trials: they must not stand in the way of those that come later, which begin elsewhere."""
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "drop_parts", lambda _: None)
+        pl.run_experiment(experiment(FEW), tmp_path)
+    for part in parts(tmp_path):
+        if not part.endswith("-0-3.parquet"):
+            (tmp_path / PARTS / part).unlink()
+    assert len(parts(tmp_path)) == 2 * 3
+    study = pl.run_experiment(experiment({**FEW, "trials": 16, "block": 5}), tmp_path)
+    whole = pl.run_experiment(experiment({**FEW, "trials": 16}), tmp_path / "whole")
+    assert parquet(study) == parquet(whole)
 
 
 # Parts of any size, of any age.

@@ -13,7 +13,7 @@ import pytest
 
 import paceline as pl
 from paceline.errors import FleetExists, StoreFailed, UnknownFleet
-from paceline.fleet import sql
+from paceline.fleet import sql, transactions
 from paceline.fleet.protocol import HOUR, Hello, Sync
 from paceline.fleet.sqlite import SQLiteStore
 from paceline.fleet.store import check_name, open_store
@@ -103,6 +103,15 @@ def grants_again(store, monkeypatch):
     monkeypatch.setattr(sql.protocol, "give", lambda wanted, pool: max(wanted, 0))
 
 
+def forgives_debts(store, monkeypatch):
+    sync = store.sync
+    monkeypatch.setattr(
+        store,
+        "sync",
+        lambda fleet, message: sync(fleet, message._replace(returned=tuple(max(each, 0) for each in message.returned))),
+    )
+
+
 def keeps_estates_for_itself(store, monkeypatch):
     monkeypatch.setattr(store, "_settle_estate", lambda *_: None)
 
@@ -150,6 +159,7 @@ def lets_lives_go_on(store, monkeypatch):
         (loses_news_at_once, stores.delivers_news),
         (replaces_answers, stores.keeps_answers),
         (keeps_estates_for_itself, stores.keeps_estates),
+        (forgives_debts, stores.takes_over_debts),
         (keeps_revoked_tokens, stores.keeps_tokens),
         (shows_own_sums, stores.shares_learning),
         (never_changes, stores.keeps_settings),
@@ -230,7 +240,7 @@ def test_a_file_is_kept_and_the_tables_are_made_once(tmp_path):
         with open_store(f"sqlite:///{tmp_path}/fleet.db") as store:
             store.make("ads", SETTINGS, by="me")
     with closing(sqlite3.connect(tmp_path / "fleet.db")) as connection:
-        assert connection.execute("SELECT number FROM migration").fetchall() == [(1,), (2,)]
+        assert connection.execute("SELECT number FROM migration").fetchall() == [(1,), (2,), (3,)]
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
@@ -257,9 +267,9 @@ def test_a_file_that_is_gone_is_noticed_and_not_made_anew(tmp_path):
 
 
 def test_migrations_are_in_the_package_and_in_order():
-    numbers = [number for number, _ in sql.migrations()]
+    numbers = [number for number, _ in transactions.migrations()]
     assert numbers == list(range(1, len(numbers) + 1))
-    assert all(statements for _, statements in sql.migrations())
+    assert all(statements for _, statements in transactions.migrations())
 
 
 def test_two_stores_in_threads_of_their_own_open_at_once(tmp_path):

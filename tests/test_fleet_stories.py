@@ -88,6 +88,10 @@ def test_stories_have_what_they_promise():
             seen.add("speaks after it was declared dead")
         if message.closing and found[1] is None and row is not None:
             seen.add("closes")
+            if min(protocol.minus(message.returned, row.returned)) < 0:
+                seen.add("closes in debt")
+        if min(before.pool) < 0 < max(protocol.minus(found[0].pool, before.pool)):
+            seen.add("a debt is repaid")
         if found[2].row == 0:
             seen.add("late message of a life that is over")
         if before.clock is not None and now < before.clock:
@@ -97,7 +101,7 @@ def test_stories_have_what_they_promise():
         return found
 
     play_stories(range(100), 1, Rules(receive=receiving))
-    assert len(seen) == 6, seen
+    assert len(seen) == 8, seen
 
 
 # The command.

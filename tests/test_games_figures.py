@@ -2,16 +2,20 @@
 
 The prototype (another program, in another language, with random numbers of its own) printed means of a few trials and
 is a guide to the order of magnitude. Its figures are met within 15 per cent: several times the deviation of a mean on
-either side. One is not among them: EXP3-SIX with gradient steps lost 3,688 there and loses 4,583 (standard error 102)
-here. How the prototype scales the losses of EXP3-SIX, whose range grows with the price, is not known. Divided by the
-range at the present price they lead to 3,985 here; by that at the highest price so far, as a learning rate that never
-grows demands it, to 4,583.
+either side. One is not among them: EXP3-SIX with gradient steps lost 3,688 there (2,367 skips; without the guard 2,263,
+and 1,194 above the line) and loses 4,583 (standard error 102) here. The reason is by what the losses of EXP3-SIX are
+divided, whose range 1 + price grows with the price. Here it is the range at the highest price so far, as a learning
+rate that never grows demands. A loop of its own, written for this question, which divides by 1 + max(1, present price),
+gives what the prototype gave: 3,848 (2,342 skips; without the guard 2,495, and 1,170 above the line), or with payoffs
+that are not moved to begin at 0: 3,521 (2,365; 2,139, and 1,182). With the highest price so far the same loop gives
+4,470. (Means of 5 trials with standard errors of 45 to 117.) No weights with a known regret bound belong to a range
+that shrinks again, so ours is left as it is.
 """
 
 from functools import cache
 
 import pytest
-from test_games_page import REFILLED
+from play import REFILLED
 
 import paceline as pl
 
@@ -70,7 +74,21 @@ def test_eight_arms(label):
 @pytest.mark.parametrize("label", TWO_RESOURCES)
 def test_two_resources_that_an_arm_refills(label):
     policy, figure = TWO_RESOURCES[label]
-    assert regret(REFILLED["refills"], policy, 250_000, trials=4) == pytest.approx(figure, rel=0.15)
+    assert regret(REFILLED, policy, 250_000, trials=4) == pytest.approx(figure, rel=0.15)
+
+
+@pytest.mark.parametrize(("name", "figure"), [("replenishable", 3_733), ("lagrange-bwk", 17_227)])
+def test_without_the_guard(name, figure):
+    """The prototype went 156 and 271 below the line in some trial: more than the order cannot be asked for."""
+    settings = {"rounds": 500_000, "trials": 4, "seed": 11, "checkpoints": 1, "guard": False}
+    run = pl.simulate(pl.paper.three_arms(), name, **settings)[name]
+    assert run.steady_regret.mean() == pytest.approx(figure, rel=0.15)
+    assert 50 < run.violation.max() < 600
+
+
+def test_a_queue_hardly_crosses_the_line_without_the_guard():
+    run = pl.simulate(pl.paper.three_arms(), "queue", rounds=500_000, trials=4, seed=11, checkpoints=1, guard=False)
+    assert 0 < run["queue"].violation.max() < 6  # 3.1 in the prototype
 
 
 def test_the_order_on_three_arms():

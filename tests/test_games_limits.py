@@ -5,7 +5,7 @@ import math
 import numpy as np
 import play
 import pytest
-from lanes import LATER
+from lanes import FIELD
 
 from paceline.errors import InvalidValue
 from paceline.grafting import bound_rare_calls
@@ -83,7 +83,7 @@ WHOLE_UNITS = Problem([Beta(0.45), Beta(0.7), Beta(0.8)], [Beta(mean) for mean i
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LATER)
+@pytest.mark.parametrize("name", FIELD)
 def test_a_change_of_units_changes_nothing(name):
     policy = make_policy(name)
     assert decisions(policy, HALF).tolist() == decisions(policy, WHOLE_UNITS).tolist()

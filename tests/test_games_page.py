@@ -6,7 +6,7 @@ import play
 import pytest
 
 from paceline.policies import POLICIES, make_policy
-from paceline.problems.distributions import Bernoulli, Beta, Scaled, Shifted
+from paceline.problems.distributions import Bernoulli, Beta
 from paceline.problems.problem import Problem
 
 ROUNDS = 3000
@@ -28,18 +28,7 @@ TWO = {
         max_costs={"money": [0.5, 1.0, 1.0, 0.9]},
     ),
 }
-# A problem of Kumar and Kleinberg's data in our form: the second arm refills both resources.
-REFILLED = {
-    "refills": Problem(
-        [Beta(0.8), Beta(0.1)],
-        {
-            "a": [Beta(0.3), Shifted(Scaled(Beta(0.5), 0.1), -0.1)],
-            "b": [Beta(0.2), Shifted(Scaled(Beta(0.5), 0.24), -0.24)],
-        },
-        budget={"a": 0.1, "b": 0.08},
-    )
-}
-PROBLEMS = ONE | TWO | REFILLED
+PROBLEMS = {**ONE, **TWO, "refills": play.REFILLED}
 
 VARIANTS = {
     "lagrangian": (pages.Lagrangian, {}),

@@ -16,8 +16,8 @@ from play import EVERY_KIND, SEVERAL, THREE_ARMS, ask_and_tell, begin
 from worlds import Mirror
 
 import paceline as pl
+from paceline.experiments.executors import run_task
 from paceline.experiments.folder import open_folder
-from paceline.experiments.tasks import run_task
 from paceline.policies import label_policies, make_policy
 from paceline.simulation import recording
 from paceline.simulation.simulate import Trial, run_trial

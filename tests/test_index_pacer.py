@@ -1,4 +1,4 @@
-"""The index pacer decides as its docstrings say, meets the figures of its prototype, and is patient with late news."""
+"""The index pacer decides as its docstrings say, is not fooled by a fixed default, and is patient with late news."""
 
 import math
 from collections import Counter, deque
@@ -12,6 +12,7 @@ from lanes import first_of
 import paceline as pl
 from paceline.kernels.state import GUARD
 from paceline.policies import make_policy
+from paceline.policies.common_prior import CENTRE, SPREAD
 
 ROUNDS = 3000
 MIXED_COSTS = pl.Problem(
@@ -27,6 +28,7 @@ PROBLEMS = {
     "own largest costs": MIXED_COSTS,
     "a crowd": pl.problems.random("beta", 31, arms=20),
     "reward and cost drawn together": pl.problems.random("correlated", 31, arms=7, case=3),
+    "clicks are rare": pl.problems.random("bidding", 31, arms=6),
     "paid for what is sold": pl.problems.random("inventory", 31),
     "a cost equal to the rate": pl.Problem.beta([0.3, 0.5, 0.6], [0.2, 0.4, 0.9], budget=0.4),
 }
@@ -38,7 +40,7 @@ class Side:
     def __init__(self, spans):
         self.spans = spans
         self.seen = [[] for _ in spans]
-        self.mean, self.dispersion, self.strength = 0.5, 1.0, 2.0
+        self.mean, self.dispersion, self.strength = 0.5, 1.0, 4.0
         self.beliefs = [None for _ in spans]
 
     def moments(self, arm):
@@ -53,7 +55,8 @@ class Side:
                 n, mean, variance = self.moments(arm)
                 weight = n / (n + self.strength)
                 total, weights = total + weight * mean, weights + weight
-                within, between = within + n * variance, between + (n - 1) * mean * (1 - mean)
+                within += n * variance
+                between += (n - 1) * mean * (1 - mean) if n < 10 or variance > 1e-9 else 0.0
         return total / weights, within / between
 
     def has_moved(self):
@@ -62,7 +65,7 @@ class Side:
 
     def settle(self):
         self.mean, self.dispersion = self.common()
-        self.strength = min(max(self.dispersion, 0.02), 1.0) / min(self.mean, 1 - self.mean)
+        self.strength = 2 * min(max(self.dispersion, 0.02), 1.0) / min(self.mean, 1 - self.mean)
 
     def believe(self, arm):
         n, mean, variance = self.moments(arm)
@@ -192,7 +195,10 @@ class Naive:
 
     def explored(self, t, h, j, k, price, level, room, rho):
         rival = j if room or k == self.count else k
-        log_n, log_money, _ = self.clocks[rival]
+        pulls, log_money, _ = self.clocks[rival]
+        unit = max(math.log(self.rewards.strength / 4), 0)
+        rarity = max(unit / 2 - max(pulls - unit - 7, 0), 0)
+        log_n = max(pulls - rarity, 0)
         extra = max(log_n - 7, 0)
         once = max(math.log(self.count / 8), 0)
         crowd = once + max(once - extra, 0)
@@ -200,13 +206,14 @@ class Naive:
         for i in set(range(self.count)) - {j, k}:
             n, top = self.n(i), self.tops[i]
             if n:
-                if self.clocks[i][0] + self.clocks[i][1] >= log_n + log_money:
+                log_i, money, few = self.clocks[i]
+                if log_i + money >= pulls + log_money:
                     continue
-                money, index = self.clocks[i][1], 1.15 * self.clocks[i][0] - 0.7 + crowd - self.clocks[i][2] * extra
+                index = 1.15 * max(log_i - rarity, 0) - 0.7 + crowd - few * extra
             else:
                 money, index = math.log(max(1, self.costs.belief(i)[0] / self.c)), -extra
             if h < top:
-                if top > self.c * t / 32:
+                if top + 1e-9 > self.c * t / 32:  # the guard rounds largest costs up: a tie is too much
                     continue
                 money = math.log(max(1, top / self.c))
             x = self.evidence(i, price, level)
@@ -253,21 +260,13 @@ def test_decides_as_its_docstring_says(name):
     assert decided > 500
 
 
-# Steady regret of five trials of 20,000 rounds, seed 3, of the prototype that the rule was found with: another program
-# on another engine, with the same random numbers. It renews its beliefs less often; on these problems that changed no
-# decision. It has no rule for a crowd, so no problem has more than eight arms.
-PROTOTYPE = {
-    "paper, 3 arms": (play.THREE_ARMS, [3.151, 5.246, 4.477, 4.805, 1.747]),
-    "paper, 8 arms": (play.EIGHT_ARMS, [31.25, 28.734, 66.187, 21.931, 100.238]),
-    "small-budget": (pl.problems.family("small-budget", 3, 5)[2], [16.594, 38.954, 99.943, 37.713, 49.223]),
-}
-
-
-@pytest.mark.parametrize("name", PROTOTYPE)
-def test_loses_what_its_prototype_lost(name):
-    problem, lost = PROTOTYPE[name]
-    run = pl.simulate(problem, "index", rounds=20_000, trials=5, seed=3, checkpoints=1)["index"]
-    assert run.steady_regret[:, -1].round(3).tolist() == lost
+def test_a_default_arm_that_never_varies_does_not_make_one_failure_look_like_proof():
+    # When the fixed reward of the default counted in the common dispersion, 6 of these 20 trials never came back to
+    # the best arm and lost 4,000; the others lost under 30.
+    rewards = [pl.Bernoulli(0.4), pl.Bernoulli(0.7), pl.Bernoulli(0.2)]
+    careful = pl.problems.conservative(rewards, default=0.5, alpha=0.1)
+    run = pl.simulate(careful, "index", rounds=20_000, trials=20, seed=3, checkpoints=1)["index"]
+    assert run.steady_regret[:, -1].max() < 200.0
 
 
 def lost_with_late_rewards(late, rounds=10_000):
@@ -333,3 +332,17 @@ def test_outcomes_that_never_vary_have_no_correlation():
             reward, cost = outcomes[decision.arm]
             bandit.tell(decision.id, reward=reward, cost=cost)
         assert bandit._ledger.arm_set.playing.memory.shared[0] == 0.0
+
+
+def test_costs_seen_above_a_largest_cost_that_was_lowered_leave_sound_beliefs():
+    bandit = pl.Bandit(["a", "b"], 1.0, "index", max_cost=1.0)
+    for number in range(20):
+        for arm in "ab":
+            bandit.observe(arm, float(number % 3 == 0), 0.9)
+    bandit.set(max_cost={"a": 0.2, "b": 0.1})
+    bandit.observe("a", 1.0, 0.2)
+    beliefs = bandit._ledger.arm_set.playing.memory.beliefs
+    assert np.isfinite(beliefs).all()
+    assert (beliefs[..., SPREAD] >= 0.0).all()
+    assert (beliefs[:, 1, CENTRE] <= [0.2, 0.1]).all()
+    assert bandit.ask().arm in ("a", "b")

@@ -1,16 +1,20 @@
 """What an install with some extras can do, and the one line that a use without its extra says; in real environments."""
 
+import ast
 import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from slim import PROJECT, Slim, needed
 
 from paceline import extras
-from paceline.cli import COMMANDS, EXTRAS
+from paceline.cli import EXTRAS, NAMES
+
+SERVICE = Path(extras.__file__).parent / "service"
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="environments of links")
 
@@ -65,6 +69,18 @@ def test_what_is_imported_of_an_extra_is_what_it_installs():
         assert {package.replace("_", "-") for package in packages} <= {Requirement(line).name for line in listed[name]}
 
 
+def test_what_the_service_imports_is_in_its_extra():
+    """Or `paceline serve` would find out in the middle of its start."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in SERVICE.glob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    names += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    ours = {"paceline", "numpy", *sys.stdlib_module_names}
+    assert {name.partition(".")[0] for name in names} - ours == set(extras.PACKAGES["serve"]) - {
+        "httptools"
+    }  # uvicorn's
+
+
 @pytest.mark.slow
 def test_the_core_simulates_decides_and_joins(core, tmp_path):
     done = core.run("-W", "error", "-c", STORY, cwd=tmp_path)
@@ -84,8 +100,7 @@ def test_a_command_without_its_extra_says_one_line_and_does_nothing(command, cor
 
 @pytest.mark.slow
 def test_the_other_commands_begin_without_extras(core, tmp_path):
-    names = {command.__name__.rpartition(".")[2] for command in COMMANDS}
-    assert set(EXTRAS) < names
+    assert set(EXTRAS) < set(NAMES)
     for arguments in (["solve", "--rewards", "0.5", "--costs", "0.6", "--budget", "0.5"], ["policies"], ["--help"]):
         assert core.run("-m", "paceline", *arguments, cwd=tmp_path).returncode == 0
 

@@ -126,7 +126,7 @@ def test_events_tell_what_was_called(tmp_path):
         **{"expires": 110.0, "key": "k", "arms": ["a", "b"]},
         "max_cost": {"a": {"money": 0.5, "calls": 0.25}, "b": {"money": 1.0, "calls": 0.25}},
     }
-    assert [one["line"] for one in others] == list(range(3, 15))
+    assert [one["line"] for one in others] == list(range(3, 16))
     assert {one["time"] for one in others[1:]} == {101.5}
     wanted = [
         {"event": "ask", "id": "w-2", "arm": second.arm, "reason": second.situation},
@@ -139,6 +139,7 @@ def test_events_tell_what_was_called(tmp_path):
         {"event": "status", "arm": "d", "status": "paused"},
         {"event": "observe", "arm": "a", "reward": 0.5, "cost": {"money": 0.25, "calls": 0.0}},
         {"event": "set"},
+        {"event": "opened"},  # the code of the policy that goes on
         {"event": "ask", "id": "w-3", "arm": third.arm, "reason": third.situation},
         {"event": "expire", "ids": ["w-3"]},
     ]

@@ -12,7 +12,7 @@ from lanes import first_of
 from benchmarks.late_rewards import run
 from paceline import Bandit, Conflict, PythonPolicy
 from paceline.live.late_rewards import CELLS, RING, LateRewards
-from paceline.live.pulls import Pull
+from paceline.live.pulls import Pull, Pulls
 
 WINDOW = 25_000  # milliseconds: a cell is a second
 
@@ -244,6 +244,53 @@ def test_settings_that_change_begin_with_what_may_be_reported():
     assert live.reported().pulls == before + 1
 
 
+def mark_at_once(bandit):
+    """Mark the pulls of windows that have ended, all of them, as if they had been met."""
+    ledger = bandit._ledger
+    for number, row in list(ledger.pending.items()):
+        ledger.pending.put(number, ledger.marked(number, row))
+    ledger.ended = ()
+    ledger.forget_ended()
+
+
+def test_pulls_of_a_window_that_has_ended_may_be_marked_at_any_time():
+    chances, now = [Random(3), Random(3)], [0.0]
+    bandits = [Bandit(["a", "b"], 1.0, expires=10.0, silence=0.0, clock=lambda: now[0]) for _ in range(2)]
+    met = 0
+    for number in range(1500):
+        now[0] += Random(number).choice([0.0, 0.125, 0.5])
+        for bandit, chance in zip(bandits, chances, strict=True):
+            random_call(bandit, chance)
+        met += len(bandits[0]._ledger.ended)
+        mark_at_once(bandits[1])
+        if number % 10 == 0:
+            assert state_of(bandits[0]) == state_of(bandits[1])
+    assert met > 100
+    assert not bandits[1]._ledger.ended
+
+
+def test_nobody_waits_for_pulls_of_a_window_that_has_ended():
+    class Unseen(Pulls):
+        def items(self):
+            raise AssertionError("all pulls were looked through")
+
+        values = items
+
+    live = Live()
+    waiting = [live.pull(cost=None) for _ in range(10)]
+    ledger = live.bandit._ledger
+    ledger.pending = Unseen(ledger.pending)
+    live.bandit.set(silence=0.5)
+    live.bandit.set(silence=None)
+    assert len(ledger.ended) == 1  # of the second window no pull was made
+    for number in waiting:
+        live.bandit.tell(number, reward=1.0, cost=0.25)
+    assert live.known() == (0.0, 0.0)
+    for _ in range(101):
+        live.bandit.cancel(live.bandit.ask().id)
+    assert not ledger.ended
+
+
 def test_arms_that_come_and_go():
     live = Live("thompson", arms="ab")
     for _ in range(4):
@@ -280,15 +327,15 @@ def random_call(bandit, chance):
         bandit.ask(*([2.0] if what < 0.05 else []))
     elif what < 0.9:
         number = chance.choice(waiting)
-        known = bandit._ledger.pending[number].told
+        reward = chance.choice([0.5, 1.0])
         with suppress(Conflict):
-            bandit.tell(number, **({"cost": 0.25} if known is None else {"reward": chance.choice([0.5, 1.0])}))
-    elif what < 0.93 and bandit._ledger.pending[waiting[-1]].told is None:
+            bandit.tell(number, **({"cost": 0.25} if bandit.look_up(number).cost is None else {"reward": reward}))
+    elif what < 0.93 and bandit.look_up(waiting[-1]).cost is None:
         bandit.cancel(waiting[-1])
     elif what < 0.96:
         getattr(bandit, chance.choice(["pause", "resume"]))(chance.choice("ab"))
     elif what < 0.97:
-        bandit.set(silence=chance.choice([0.0, 0.25]))
+        bandit.set(silence=chance.choice([0.0, 0.25, None]))
     elif what < 0.98 and len(bandit.arms) < 5:
         bandit.add(f"arm {len(bandit.arms)}")
 

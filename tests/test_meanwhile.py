@@ -10,12 +10,12 @@ from threading import Event
 import elsewhere
 import play
 import pytest
-from lanes import later
+from lanes import WITH_TRUTH, named_in_lanes
 
 import paceline as pl
 from paceline import compile as ahead
 from paceline import meanwhile
-from paceline.game import calls_for
+from paceline.game import calls_for, learning_calls_for
 from paceline.kernels import inner
 from paceline.policies import POLICIES
 
@@ -108,7 +108,7 @@ def for_ever(monkeypatch):
 @pytest.mark.usefixtures("for_ever")
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=() if n in FIRST else pytest.mark.slow) for n in POLICIES if n != "oracle"],
+    [pytest.param(n, marks=() if n in FIRST else pytest.mark.slow) for n in POLICIES if n not in WITH_TRUTH],
 )
 def test_decides_and_learns_the_same_bits_in_plain_python(name):
     for seed, (setting, outcome) in enumerate(zip(settings_for(name) * 2, cycle(OUTCOMES), strict=False)):
@@ -116,8 +116,81 @@ def test_decides_and_learns_the_same_bits_in_plain_python(name):
         assert session(name, setting, meanwhile.LiveCalls, seed, outcome) == compiled, (setting, outcome)
 
 
+def lessons(name, budget, calls):
+    """All bits of a bandit that has learned from elsewhere, with an arm out of play for some of the time."""
+    rng, names = random.Random(5), list(budget) if isinstance(budget, dict) else None
+
+    def amounts():
+        return rng.random() if names is None else {name: rng.random() for name in names}
+
+    def student(seed):
+        bandit = pl.Bandit(["a", "b", "c"], budget, name, seed=seed, rounds=2000)
+        ledger = bandit._ledger
+        ledger.arm_set.usual_learning_calls = calls(ledger.config.policy, len(ledger.config.resources))
+        return bandit
+
+    bandit = student(3)
+    for turn in range(30):
+        decision = bandit.ask()
+        if decision.arm is not None:
+            bandit.tell(decision.id, reward=rng.random(), cost=amounts())
+        bandit.observe(rng.choice("abc"), rng.random(), amounts())
+        if turn == 10:
+            bandit.pause("b")
+        if turn % 8 == 0:
+            other = student(turn)
+            for _ in range(turn + 3):
+                other.observe(rng.choice("abc"), rng.random(), amounts())
+            bandit.merge({"other": other.report()})
+    return play.contents(bandit._ledger.arm_set.playing), play.contents(bandit._ledger.arm_set.all)
+
+
 @pytest.mark.usefixtures("for_ever")
-@pytest.mark.parametrize("name", later(name for name in POLICIES if name != "oracle"))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=() if n in FIRST else pytest.mark.slow) for n in POLICIES if POLICIES[n].adds_up],
+)
+def test_learns_from_elsewhere_the_same_bits_in_plain_python(name):
+    budgets = [0.5, {"money": 0.4, "energy": 0.3}]
+    for budget in budgets if POLICIES[name].resources is None else budgets[:1]:
+        compiled = lessons(name, budget, learning_calls_for)
+        assert lessons(name, budget, meanwhile.LiveLearningCalls) == compiled, budget
+
+
+def write_journal(name, budget, path):
+    """A journal of rounds of all kinds; what the bandit was like when it was closed."""
+    rng, names = random.Random(7), list(budget) if isinstance(budget, dict) else None
+    with pl.Bandit(["a", "b", "c"], budget, name, seed=3, rounds=2000, journal=path, clock=lambda: 1000.0) as bandit:
+        for turn in range(40):
+            special = {0: {"arms": ["a", "c"]}, 1: {"max_cost": 0.5}}.get(turn % 5, {})
+            decision = bandit.ask(**special)
+            if decision.arm is not None and turn % 3:
+                cost = 0.5 * rng.random()
+                bandit.tell(decision.id, rng.random(), cost if names is None else dict.fromkeys(names, cost))
+            if turn == 20:
+                bandit.pause("b")
+        return play.contents(bandit._ledger.arm_set.all)
+
+
+@pytest.mark.usefixtures("for_ever")
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=() if n == "index" else pytest.mark.slow) for n in POLICIES if n not in WITH_TRUTH],
+)
+def test_reads_a_journal_to_the_same_bits_in_plain_python(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(meanwhile, "follower_on_disk", lambda policy, resources: False)
+    budgets = [0.5, {"money": 0.4, "energy": 0.3}]
+    for number, budget in enumerate(budgets if POLICIES[name].resources is None else budgets[:1]):
+        monkeypatch.setattr(meanwhile, "_followers", {})
+        path = tmp_path / f"{number}.journal"
+        written = write_journal(name, budget, path)
+        with pl.Bandit.open(path) as bandit:
+            assert play.contents(bandit._ledger.arm_set.all) == written, budget
+        assert [type(follower) for follower in meanwhile._followers.values()] == [meanwhile.LiveFollower]
+
+
+@pytest.mark.usefixtures("for_ever")
+@pytest.mark.parametrize("name", named_in_lanes(name for name in POLICIES if name not in WITH_TRUTH))
 def test_no_kernel_is_compiled_for_a_call_in_plain_python(name, monkeypatch):
     def refuse(kernel, *arguments):
         raise AssertionError(f"{kernel.py_func.__name__} is called from Python")
@@ -265,3 +338,34 @@ print(calls.ask == calls.ask_meanwhile, sum(loop.stats.cache_misses.total() for 
 def test_a_cold_start_decides_at_once_and_has_another_process_compile(tmp_path):
     lines = elsewhere.run(COLD_START, tmp_path, NUMBA_CACHE_DIR=str(tmp_path))
     assert lines == ["None 0", "2", "False 0"]
+
+
+COLD_FLEET = """
+import sys
+from pathlib import Path
+import paceline as pl
+
+folder = Path(sys.argv[1])
+url = f"sqlite:///{folder}/fleet.db"
+with pl.join(url, "ads", arms=["a", "b"], budget=0.9, sync_every=None) as one:
+    with pl.join(url, "ads", sync_every=None) as other:
+        for member in (one, other):
+            while (decision := member.ask()).arm is None:
+                pass
+            member.tell(decision.id, reward=0.5, cost=0.5)
+            member.observe("a", 0.5, 0.5)
+            member.sync()
+        one.sync()
+    with pl.Bandit(["a", "b"], 0.7, journal=folder / "b.journal") as bandit:
+        bandit.ask()
+    pl.Bandit.open(folder / "b.journal").close()
+    one.set(policy="greedy")
+    one.ask()
+    print(one.version)
+print(len(list(folder.rglob("*.nbc"))))
+"""
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_the_compiler_to_join_a_fleet_or_to_learn_from_it_or_to_open_a_journal(tmp_path):
+    assert elsewhere.run(COLD_FLEET, tmp_path, NUMBA_CACHE_DIR=str(tmp_path)) == ["2", "0"]

@@ -6,7 +6,6 @@ import naive
 import numpy as np
 import play
 import pytest
-from test_baselines_page import PROBLEMS
 
 import paceline as pl
 from paceline.policies.one_phase import OnePhase
@@ -33,13 +32,13 @@ def decisions(policy, problem, rounds=ROUNDS, horizon=ROUNDS):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", play.OF_ONE_RESOURCE)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_decides_as_the_naive_version(variant, name):
     page_of, policy, parameters = VARIANTS[variant]
-    page = page_of(PROBLEMS[name], play.SEED, play.STREAM, **parameters)
+    page = page_of(play.OF_ONE_RESOURCE[name], play.SEED, play.STREAM, **parameters)
     page.run(ROUNDS)
-    differ = np.flatnonzero(decisions(policy(**parameters), PROBLEMS[name]) != np.array(page.decisions))
+    differ = np.flatnonzero(decisions(policy(**parameters), play.OF_ONE_RESOURCE[name]) != np.array(page.decisions))
     assert differ.size == 0, f"decisions part in round {differ[0] + 1}"
 
 
@@ -137,6 +136,26 @@ def test_a_window_follows_a_change():
     assert late["window"] > 2 * late["none"]
 
 
+@pytest.mark.slow
+def test_a_window_where_rewards_and_costs_drift_under_a_budget():
+    """Two arms whose rewards and costs swing against each other, nothing to spare: the line holds, a window earns."""
+
+    class Swing(pl.PythonWorld):
+        arms, budget = 2, 0.4
+
+        def outcome(self, t, arm, count):
+            swing = 0.5 + 0.5 * np.sin(2 * np.pi * t / 4000 + np.pi * arm)
+            return float(swing), float(0.8 - 0.6 * swing)
+
+    window = SlidingWindowUCB.window_for(arms=2, rounds=12_000, variation=12.0)
+    policies = {"window": SlidingWindowUCB(window=window), "none": SlidingWindowUCB(window=None)}
+    policies = {label: replace(policy, a=0.1) for label, policy in policies.items()}
+    results = pl.simulate(Swing(), policies, rounds=12_000, trials=1)
+    earned = {label: float(run.reward[0, -1]) for label, run in results.items()}
+    assert all((run.min_headroom >= 0).all() for run in results.values())
+    assert earned["window"] > 1.09 * earned["none"]  # nothing in it is random: 1.099
+
+
 # Of the prototype, which has 4 trials: systems of the field on the paper's 3 arms.
 
 FIGURES = {  # steady regret, skips
@@ -157,6 +176,13 @@ def test_figures_of_the_prototype(label):
     if label != "paced":
         assert run.skips.mean() == pytest.approx(skips, rel=0.15)
     assert (run.min_headroom >= 0).all()
+
+
+@pytest.mark.statistical
+def test_figures_of_the_prototype_on_eight_arms():
+    run = pl.simulate(pl.paper.eight_arms(), "ucb-bwk", rounds=2_500_000, trials=2, seed=1, checkpoints=1)["ucb-bwk"]
+    assert run.steady_regret.mean() == pytest.approx(22_470, rel=0.15)
+    assert run.skips.mean() == pytest.approx(57_271, rel=0.15)
 
 
 @pytest.mark.statistical

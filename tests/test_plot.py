@@ -8,8 +8,8 @@ import pytest
 from matplotlib.figure import Figure
 
 import paceline as pl
+from paceline.experiments.paper_chapter import Figure as PapersFigure
 from paceline.paper.claims import EPSILON, GREEDY, INDEX, THOMPSON
-from paceline.paper.report import Figure as PapersFigure
 from paceline.reports import figures
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -109,7 +109,7 @@ def figure_1() -> PapersFigure:
 
 @pytest.mark.slow
 def test_figure_of_the_paper_has_three_formats(figure_1):
-    assert figure_1.png.startswith(PNG)
+    assert figure_1.image.png.startswith(PNG)
     assert figure_1.image.pdf.startswith(b"%PDF")
     assert figure_1.image.svg.startswith("<svg")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lanes import LATER
+from lanes import FIELD
 from scipy import stats
 from scipy.optimize import linprog
 
@@ -53,7 +53,7 @@ class Anything(Policy):
 
 # Random problems of every kind of distribution, and a random policy to play them.
 
-OTHERS = {name: policy for name, policy in POLICIES.items() if name not in LATER}  # each has to be compiled
+OTHERS = {name: policy for name, policy in POLICIES.items() if name not in FIELD}  # each has to be compiled
 EVERYONE: dict[str, type[Policy]] = OTHERS | {"anything": Anything}
 
 thousandths = st.integers(0, 1000).map(lambda number: number / 1000)

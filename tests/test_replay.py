@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from lanes import later
+from lanes import WITH_TRUTH, named_in_lanes
 from matplotlib.figure import Figure
 from play import THREE_ARMS, Game, begin, contents
 from replaying import (
@@ -41,7 +41,7 @@ from paceline.policies.policy import Policy, Setting, learn_nothing
 from paceline.worlds.log import LogWorld
 from paceline.worlds.table import TableWorld
 
-PLAYABLE = [name for name in POLICIES if name != "oracle"]
+PLAYABLE = [name for name in POLICIES if name not in WITH_TRUTH]
 
 
 def full_columns(rewards: np.ndarray, costs: np.ndarray) -> dict[str, np.ndarray]:
@@ -60,7 +60,7 @@ def play_in(game: Game, world, until: int) -> None:
     simulator_for(type(game.policy), type(world))(game.params, game.storage, world.data, NO_PAGE, until)
 
 
-@pytest.mark.parametrize("name", later(POLICIES))
+@pytest.mark.parametrize("name", named_in_lanes(POLICIES))
 def test_a_table_is_played_as_by_hand(name):
     rewards, costs = beta_table(800)
     by_hand, at_once = begin(make_policy(name), THREE_ARMS), begin(make_policy(name), THREE_ARMS)
@@ -78,7 +78,7 @@ def test_a_table_ends_with_its_rows():
 
 
 @pytest.mark.parametrize("most_rounds", [300, 10_000])
-@pytest.mark.parametrize("name", later(POLICIES))
+@pytest.mark.parametrize("name", named_in_lanes(POLICIES))
 def test_rows_are_sifted_as_by_hand(name, most_rounds):
     log = shown_at_random(1200)
     columns = log["arm"], log["reward"], log["cost"]

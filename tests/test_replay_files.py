@@ -223,8 +223,7 @@ def test_the_log_of_a_live_bandit_is_taken_as_it_is(tmp_path):
     rows = live_log(800, 3, pl.IndexPacer(epsilon=0.4))
     idle = sum(row["arm"] is None for row in rows)
     pending = sum(row["arm"] is not None and row["reward"] is None for row in rows)
-    assert idle > 50
-    assert pending > 0
+    assert min(idle, pending) > 0  # rows of either kind are to be left out
     found = [pl.replay(export(rows, tmp_path / name), budget=0.5, repeats=3) for name in ("log.csv", "log.parquet")]
     for one in found:
         assert one.left_out == {"no arm": idle, "no reward": pending}

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from lanes import later
+from lanes import WITH_TRUTH, named_in_lanes
 from replaying import (
     COST_MEANS,
     MEANS,
@@ -25,7 +25,7 @@ from paceline.policies import POLICIES, make_policy
 from paceline.policies.policy import Setting
 from paceline.statistics import Estimate
 
-SEVERAL = [name for name, policy in POLICIES.items() if policy.resources is None and name != "oracle"]
+SEVERAL = [name for name, policy in POLICIES.items() if policy.resources is None and name not in WITH_TRUTH]
 ALONE = [name for name, policy in POLICIES.items() if policy.resources == 1]
 CALL_MEANS = np.array([0.6, 0.2, 0.5])
 BOTH = {"cost": {"money": "usd", "calls": "n"}, "budget": {"money": 3.0, "calls": 0.4}}
@@ -45,7 +45,7 @@ def in_two_units(rows: int, seed: int = 1, share: tuple[float, ...] = (1 / 3, 1 
 # Against loops by hand.
 
 
-@pytest.mark.parametrize("name", later(SEVERAL))
+@pytest.mark.parametrize("name", named_in_lanes(SEVERAL))
 def test_replay_of_a_random_log_is_the_loop_by_hand(name):
     log = in_two_units(600, share=(0.5, 0.3, 0.2))
     arguments = {"propensity": "propensity", "max_cost": LARGEST, "max_reward": PRIZE, "repeats": 3, "seed": 7}
@@ -83,7 +83,7 @@ def test_replay_of_a_random_log_is_the_loop_by_hand(name):
         assert spent.value <= found.budget[resource]
 
 
-@pytest.mark.parametrize("name", later(SEVERAL))
+@pytest.mark.parametrize("name", named_in_lanes(SEVERAL))
 def test_replay_of_a_full_log_is_the_loop_by_hand(name):
     rewards, usd = beta_table(400)
     calls = beta_table(400, seed=2)[1]
@@ -107,7 +107,7 @@ def test_replay_of_a_full_log_is_the_loop_by_hand(name):
     assert found.ordered.spent.shape == (1, 1, 2)
 
 
-@pytest.mark.parametrize("name", later(SEVERAL))
+@pytest.mark.parametrize("name", named_in_lanes(SEVERAL))
 def test_every_line_holds_in_every_replay(name):
     log = in_two_units(300)
     log["usd"], log["n"] = np.full(300, 8.0), np.ones(300)

@@ -24,7 +24,6 @@ import paceline as pl
 from paceline.cli import main
 from paceline.experiments import report
 from paceline.experiments.folder import FORMAT
-from paceline.experiments.report import write_report
 from paceline.experiments.sweeps import policy_axes, problem_axes, problem_sweep
 from paceline.reports.figures import look
 from paceline.statistics import mean_difference
@@ -65,7 +64,7 @@ def study(tmp_path_factory) -> pl.Study:
 @pytest.fixture(scope="module")
 def reported(study, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("parent") / "new" / "report"
-    write_report(study, folder)
+    study.report(folder)
     return folder
 
 
@@ -209,14 +208,14 @@ def test_the_page_says_of_what_the_intervals_are(page):
 
 def test_groups_are_those_of_the_streams(tmp_path):
     problems = [{"paper": "three-arms", "grid": {"budget": [0.5, 0.4]}}, {"family": "bernoulli", "size": 2}]
-    write_report(run(tmp_path, policies=["suak", "uniform"], problem=problems))
+    run(tmp_path, policies=["suak", "uniform"], problem=problems).report()
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Over 4 problems, with 95 % intervals over problems; points of a grid share their draws: 3 groups" in page
 
 
 def test_a_capped_limit_is_marked_in_page_and_tables(tmp_path):
     study = run(tmp_path, policies=["suak", "uniform"], problem=[{"family": "rare", "size": 2}])
-    write_report(study)
+    study.report()
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "† the bare limit exceeds what there is to lose in so few rounds" in page
     assert "† on 2 of 2 problems the bare limit exceeds" in page
@@ -307,25 +306,25 @@ def test_labels_are_text_wherever_they_stand(page, study):
 
 
 def test_the_same_run_gives_the_same_page(study, reported, tmp_path):
-    write_report(study, tmp_path)
+    study.report(tmp_path)
     for path in reported.rglob("*.*"):
         assert (tmp_path / path.relative_to(reported)).read_bytes() == path.read_bytes(), path.name
 
 
 def test_another_reference(study, tmp_path, monkeypatch):
     monkeypatch.setattr(report, "MOST_DRAWN", 0)
-    write_report(study, tmp_path, reference=NASTY)
+    study.report(tmp_path, reference=NASTY)
     row = summary(tmp_path)[study.names[0], NASTY]
     assert (float(row["difference"]), float(row["ratio"])) == (0.0, 1.0)
     with pytest.raises(pl.UnknownName, match=r"reference must be one of suak, .*, got 'sauk'"):
-        write_report(study, tmp_path / "other", reference="sauk")
+        study.report(tmp_path / "other", reference="sauk")
     assert not (tmp_path / "other").exists()
 
 
 def test_many_problems_are_folded_and_only_the_first_are_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "MOST_DRAWN", 2)
     study = run(tmp_path, policies=["suak", "uniform"], problem=[{"family": "bernoulli", "size": 5}])
-    write_report(study)
+    study.report()
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Figures are drawn for the first 2 of 5 problems" in page
     assert len(images(page)) == 3 + 2 * 7
@@ -343,7 +342,7 @@ def test_the_cap_is_twelve_problems():
 @pytest.mark.parametrize("policies", [["uniform"], ["thompson", "uniform"]], ids=len)
 def test_one_trial_says_nothing_of_how_sure_it_is(policies, tmp_path):
     study = run(tmp_path, trials=1, policies=policies, problem=[{"paper": "three-arms"}])
-    write_report(study)
+    study.report()
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "There was one trial" in page
     assert "[" not in "".join(cell for table in Reader(page).tables for row in table for cell in row)
@@ -359,7 +358,7 @@ def test_a_single_round(tmp_path):
     study = run(
         tmp_path, rounds=1, checkpoints=1, policies=["suak", "uniform"], problem=[{"family": "beta", "size": 2}]
     )
-    write_report(study)
+    study.report()
     assert len(images((tmp_path / "report.html").read_text(encoding="utf-8"))) == 14
 
 
@@ -367,7 +366,7 @@ def test_more_policies_than_colours_and_letters_of_any_script(tmp_path):
     labels = [f"政策 {number} é\u0007😀" for number in range(9)]
     policies = [{"name": "uniform", "label": label} for label in labels]
     study = run(tmp_path, policy=policies, problem=[{"paper": "three-arms", "name": "問題"}])
-    write_report(study)
+    study.report()
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     for svg in images(page):
         xml.etree.ElementTree.fromstring(svg)  # would refuse a control character
@@ -402,7 +401,7 @@ def overspent(group):
 def test_overspending_is_shouted(study, tmp_path, monkeypatch):
     monkeypatch.setattr(report, "MOST_DRAWN", 0)
     folder = edited(study, tmp_path / "run", overspent)
-    write_report(pl.Study.open(folder))
+    pl.Study.open(folder).report()
     page = (folder / "report.html").read_text(encoding="utf-8")
     (alarm,) = re.findall(r'<p class="alarm" role="alert">(.*?)</p>', page)
     assert "OVERSPENT: the budget line was broken in 2 runs of 18" in alarm
@@ -446,7 +445,7 @@ def test_two_parameters_are_swept_one_at_a_time_and_a_family_is_one_point(tmp_pa
         ("beta, arms=4", "shortfall"),
         ("beta, shortfall=0.3", "arms"),
     ]
-    found = report.Gathered(study, "", "suak")
+    (found,) = report.Report([study], "suak").found
     sweep = problem_sweep(axes[0], found.lines)
     for place, label in enumerate(study.labels):
         for at, shortfall in enumerate((0.1, 0.3)):

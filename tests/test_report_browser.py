@@ -7,7 +7,6 @@ import browser
 import pytest
 
 import paceline as pl
-from paceline.experiments.report import write_report
 
 pytestmark = pytest.mark.browser
 NO_BROWSER = (
@@ -40,7 +39,7 @@ def page(request, tmp_path_factory):
     table = {"rounds": 300, "trials": 3, "checkpoints": 6, **TABLES[request.param]}
     folder = tmp_path_factory.mktemp("run")
     study = pl.run_experiment(pl.Experiment.from_table(table, name=request.param), folder)
-    return next(path for path in write_report(study) if path.name == "report.html")
+    return next(path for path in study.report() if path.name == "report.html")
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -61,37 +61,44 @@ def test_a_label_can_be_asked_for_that_is_not_there(results):
 # Tables.
 
 
-def test_table_has_means_and_standard_errors(results):
-    lines = str(results.table()).splitlines()
+def test_table_has_means_and_their_intervals(results):
+    *lines, note = str(results.table()).splitlines()
     assert len(lines) == 2 + 3
     assert lines[0].split("  ")[0] == "policy"
     for heading in ("steady regret", "pseudo-regret", "regret", "skips", "idle", "spent per round", "min headroom"):
         assert heading in lines[0]
     skips = results["uniform"].skips[:, -1]
-    mean, error = skips.mean(), skips.std(ddof=1) / np.sqrt(3)
+    mean, radius = skips.mean(), 4.302653 * skips.std(ddof=1) / np.sqrt(3)  # Student's t, 2 degrees of freedom
     (line,) = [line for line in lines if line.startswith("uniform ")]
     assert mean < 100  # so that a decimal is shown
-    assert f" {mean:.1f} ± {error:.1f} " in line
+    assert f" {mean:.1f} [{mean - radius:.1f}, {mean + radius:.1f}] ".replace("-", "−") in line
+    assert "95 % interval" in note
     assert f"{results['uniform'].spent[:, -1].mean() / 400:.5f}" in line
     assert line.endswith(f"{results['uniform'].min_headroom.min():.3g}")
 
 
 def test_columns_of_the_table_are_aligned(results):
-    lines = str(results.table()).splitlines()
+    *lines, _ = str(results.table()).splitlines()
     assert len({len(line) for line in lines}) == 1
 
 
 def test_markdown_has_the_same_cells(results):
     table = results.table()
-    first, rule, *rows = table.to_markdown().splitlines()
+    first, rule, *rows, _, note = table.to_markdown().splitlines()
     assert rule == "|---|" + "---:|" * 7
     cells = [tuple(line.strip("| ").split(" | ")) for line in (first, *rows)]
     assert cells == [table.headings, *table.rows]
+    assert (note,) == table.notes
 
 
-def test_one_trial_has_no_error():
+def test_what_is_the_same_in_every_trial_has_no_interval():
+    table = pl.simulate(EVERY_KIND, "oracle", rounds=2, trials=3, checkpoints=[2]).table()
+    assert table.rows[0][table.headings.index("skips")] in {"0.0", "1.0", "2.0"}
+
+
+def test_one_trial_has_no_interval():
     table = pl.simulate(EVERY_KIND, "uniform", rounds=100, trials=1).table()
-    assert "±" not in str(table)
+    assert "[" not in str(table)
 
 
 # Data frames.
@@ -421,7 +428,7 @@ def test_data_frame_with_several_resources(several):
 
 
 def test_table_with_several_resources_has_a_column_for_each(several):
-    lines = str(several.table()).splitlines()
+    *lines, _ = str(several.table()).splitlines()
     assert len({len(line) for line in lines}) == 1
     for name, spent in several["uniform"].by_resource("spent").items():
         assert name in lines[0]

@@ -1,5 +1,7 @@
 """The service as a client meets it: every operation, and what becomes of money and rounds."""
 
+import asyncio
+import os
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +14,7 @@ from paceline.errors import StoreFailed
 from paceline.service import endpoints, openapi
 from paceline.service.hosted import Hosted
 from paceline.service.operations import OPERATIONS
+from paceline.service.wire import Gathering
 
 B = "/v1/bandits/ads"
 
@@ -135,6 +138,17 @@ def test_the_same_key_gives_the_same_decisions_and_no_new_round(client):
     assert client.post(f"{B}/ask", json={}, headers={"Idempotency-Key": "request-2"}).json() != first
 
 
+def test_the_same_body_in_another_order_is_the_same_request(client):
+    key = {"Idempotency-Key": "request-1", "Content-Type": "application/json"}
+    bodies = (
+        b'{"expires": 60, "max_cost": {"banner": 0.1, "video": 0.5}}',
+        b'{"max_cost": {"video": 0.5, "banner": 0.1}, "expires": 60}',
+    )
+    first, second = (client.post(f"{B}/ask", content=body, headers=key) for body in bodies)
+    assert (first.status_code, second.json()) == (200, first.json())
+    assert rounds(client) == 1
+
+
 def test_the_same_key_gives_the_same_decisions_in_another_process(client, tmp_path):
     key = {"Idempotency-Key": "request-1"}
     first = client.post(f"{B}/ask", json={"count": 2}, headers=key).json()
@@ -206,6 +220,9 @@ def test_requests_with_one_key_at_the_same_time_are_one_request(client):
 def test_a_credit_with_a_key_comes_in_once(client):
     for _ in range(3):
         assert client.post(f"{B}/credit", json={"amount": 5}, headers={"Idempotency-Key": "k"}).status_code == 200
+    answer = client.post(f"{B}/credit", json={"amount": 6}, headers={"Idempotency-Key": "k"})
+    assert answer.status_code == 422, "nothing comes in, and nobody is told that it did"
+    assert "the same amount" in answer.json()["detail"]
     assert fleet(client)["credited"] == pytest.approx(5.0)
     assert len(client.get(f"{B}/acts").json()["acts"]) == 2  # made, credited
 
@@ -360,6 +377,67 @@ def test_the_page_is_there_and_cached_by_its_content(client):
     assert client.get("/page/nothing.js").status_code == 404
 
 
+def test_where_the_store_is_stays_in_the_log(client, monkeypatch, caplog):
+    def gone(*_arguments):
+        raise StoreFailed("password authentication failed for user ads at db.internal")
+
+    monkeypatch.setattr(type(client.host.store), "_do", gone)
+    answer = client.post(f"{B}/credit", json={"amount": 1})
+    assert (answer.status_code, answer.json()["detail"]) == (
+        503,
+        "the store cannot take it now; the log of the service says why",
+    )
+    assert "db.internal" in caplog.text
+
+
+def test_it_is_not_ready_while_the_store_takes_nothing(client, monkeypatch):
+    """A store that can be read, and not written to: a disk that is full."""
+
+    def full(*_arguments):
+        raise StoreFailed("database or disk is full")
+
+    assert client.get("/readyz").status_code == 200
+    with monkeypatch.context() as patch:
+        patch.setattr(client.host.store, "sync", full)
+        client.host.joined["ads"].looked = -10.0
+        client.get(B)
+        assert client.get("/readyz").status_code == 503
+    client.host.joined["ads"].member.sync()
+    assert client.get("/readyz").status_code == 200
+
+
+def test_a_journal_that_has_failed_is_opened_again(tmp_path):
+    """The disk is full, and some time later it is not: the same worker goes on, and has forgotten nothing."""
+    with service(tmp_path, journal_dir=tmp_path) as client:
+        client.put(B, json=ADS)
+        first = pull(client)
+        member = client.host.joined["ads"].member
+        full = os.open("/dev/full", os.O_WRONLY)
+        os.dup2(full, member._journal._file)
+        os.close(full)
+        before = member.rounds
+        refused = client.post(f"{B}/ask", json={})
+        assert (refused.status_code, str(tmp_path) in refused.text) == (503, False)
+        assert tell(client, {"id": first["id"], "reward": 1.0, "cost": 0.1}) == ["taken"]
+        again = client.host.joined["ads"].member
+        assert again is not member
+        assert (again.rounds, again.reserved, again.spent) == (before, 0.0, pytest.approx(0.1))
+        assert again._standing.life == member._standing.life
+        client.host.let_go("ads")  # as a request would that was with the first one all the time
+        assert client.host.joined["ads"].member is again
+
+
+def test_metrics_leave_out_a_bandit_that_was_cut_short(tmp_path):
+    with service(tmp_path, journal_dir=tmp_path) as client:
+        client.put(B, json=ADS)
+        pull(client)
+        assert 'bandit="ads"' in client.get("/metrics").text
+        member = client.host.joined["ads"].member
+        member._stopped = "cut short"
+        shown = client.get("/metrics")
+        assert (shown.status_code, 'bandit="ads"' in shown.text) == (200, False)
+
+
 def test_a_failure_in_the_middle_of_a_batch_gives_nobody_half_of_it(client, monkeypatch):
     member = client.host.joined["ads"].member
     client.post(f"{B}/credit", json={"amount": 100})
@@ -385,3 +463,38 @@ def test_a_mistake_of_ours_is_logged_and_not_shown(client, monkeypatch, caplog):
     assert answer.status_code == 500
     assert "secret" not in answer.text
     assert "secret detail" in caplog.text
+
+
+class Wire:
+    """The transport of a connection, which counts."""
+
+    def __init__(self):
+        self.written, self.is_closed = [], False
+
+    def write(self, data):
+        assert not self.is_closed
+        self.written.append(data)
+
+    def close(self):
+        self.is_closed = True
+
+    def is_closing(self):
+        return self.is_closed
+
+
+def test_what_is_written_in_one_turn_goes_out_at_once():
+    async def talk():
+        wire = Wire()
+        gathering = Gathering(wire, asyncio.get_running_loop())
+        gathering.write(b"head")
+        gathering.write(b"body")
+        assert wire.written == []
+        await asyncio.sleep(0)
+        gathering.write(b"last ")
+        gathering.write(b"words")
+        assert not gathering.is_closing()
+        gathering.close()
+        await asyncio.sleep(0)
+        return wire.written, wire.is_closed
+
+    assert asyncio.run(talk()) == ([b"headbody", b"last words"], True)

@@ -78,7 +78,7 @@ def look(chromium, served):
     assert [text for _, text in complaints if not any(f"status of {status}" in text for status in refusals)] == []
 
 
-def until(page, condition, seconds=15.0):
+def until(page, condition, seconds=60.0):
     """Wait until something is true in the page; its policy forbids the browser's own way of waiting for it."""
     end = time.monotonic() + seconds
     while not page.evaluate(condition):
@@ -178,11 +178,13 @@ def test_an_operator_credits_money_and_sees_the_line_move(look, served):
 
 def test_an_operator_changes_the_budget_and_adds_an_arm(look, served):
     page = look("two")
+    assert page.get_attribute("#control-budget [data-resource=dollars]", "placeholder") == "now 0.500"
     page.fill("#control-budget [data-resource=dollars]", "0.25")
     page.fill("#control-budget [data-resource=tokens]", "5")
     page.click("#control-budget button")
     page.click("#confirm-yes")
     says(page, "toasts", "a round")
+    until(page, "document.querySelector('#control-budget [data-resource=dollars]').placeholder === 'now 0.250'")
     page.fill("#control-arm [name=arm]", "c")
     page.fill("#control-arm [data-resource=dollars]", "0.5")
     page.fill("#control-arm [data-resource=tokens]", "50")
@@ -246,6 +248,19 @@ def test_a_bandit_that_starves_says_so(look, served):
         play(bandit, 120)
         page = look("poor")
         says(page, "notes", "Starving")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_reason_of_a_decision_has_room_beside_a_long_outcome(look, served, width):
+    with connected(served, "two") as bandit:
+        while (decision := bandit.ask()).arm is None:
+            pass
+        bandit.tell(decision.id, reward=0.718281, cost={"dollars": 0.489123, "tokens": 44.904321})
+        assert bandit.flush(20)
+        page = look("two", width=width)
+        says(page, "decisions", "44.90 tokens")
+    words = "[...document.querySelectorAll('#decisions .why')].map(each => each.getBoundingClientRect().width)"
+    assert min(page.evaluate(words)) > 100.0
 
 
 def test_names_that_are_markup_stay_texts(look, served):
@@ -321,6 +336,6 @@ def test_a_page_finds_the_service_again(chromium, tmp_path):
         process.stop()
     says(page, "notes", "Connection lost")
     with serving(tmp_path, "--port", port):
-        page.wait_for_selector("#link[data-state=live]", timeout=30000)
+        page.wait_for_selector("#link[data-state=live]", timeout=90_000)
         until(page, "!document.getElementById('notes').textContent.includes('Connection lost')")
     page.close()

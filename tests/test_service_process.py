@@ -10,7 +10,9 @@ import urllib.request
 import pytest
 from asking import request
 from command import call, succeeded
-from service import ADS, Process, serving
+from service import ADS, PYTHON, Process, serving
+
+from paceline.fleet.store import open_store
 
 pytestmark = pytest.mark.slow
 
@@ -92,6 +94,41 @@ def test_sigterm_ends_streams_hands_back_and_exits_with_0(tmp_path):
         assert time.monotonic() - began < 9  # it did not wait for the stream to be given up
         assert b"event: end" in ended[0]
         assert "Traceback" not in err
+
+
+STUCK = """
+import sys, threading
+from paceline.fleet.sqlite import SQLiteStore
+from paceline.service import host, server
+
+class Stuck(SQLiteStore):
+    waits = threading.Event()
+
+    def origin(self, fleet):
+        print("joining", flush=True)
+        self.waits.wait(WAITS)
+        return super().origin(fleet)
+
+host.STORE_PATIENCE = server.PATIENCE = 2
+server.serve(Stuck(sys.argv[1]), port=0)
+"""
+
+
+@pytest.mark.parametrize("waits", ["1", "None"])
+def test_sigterm_does_not_wait_for_a_store_that_never_answers(waits, tmp_path):
+    """The process ends within its patience while it is joining; a join that ends meanwhile leaves nothing behind."""
+    script = tmp_path / "stuck.py"
+    script.write_text(STUCK.replace("WAITS", waits), encoding="ascii")
+    with open_store(f"sqlite:///{tmp_path}/ads.db") as store:
+        store.make("ads", ADS, "me")
+        with Process(script, tmp_path / "ads.db", program=PYTHON) as process:
+            asking = threading.Thread(target=request, args=(process.address, "/v1/bandits/ads/ask", {}))
+            asking.start()
+            assert process.process.stdout.readline() == "joining\n"
+            code, _, err = process.stop(signal.SIGTERM)
+            asking.join()
+        assert (code, "Traceback" in err) == (0, False)
+        assert store.workers("ads") == []
 
 
 def test_a_request_under_way_is_finished(tmp_path):
@@ -185,6 +222,27 @@ def test_with_a_journal_a_killed_service_comes_back_as_the_same_worker(tmp_path)
         assert (after["rounds"], after["credited"]) == (before["rounds"], before["credited"])
         assert after["headroom"] + after["pool"] == pytest.approx(after["credited"])  # nothing is stranded
     assert call("serve", "--store", f"sqlite:///{tmp_path}/ads.db", "--journal-dir", tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize("has_journal", [True, False])
+def test_a_key_gives_the_same_decisions_after_a_kill(has_journal, tmp_path):
+    more = ["--worker", "web-1", "--journal-dir", tmp_path] if has_journal else []
+    body, headers = json.dumps({"count": 3}).encode(), {"Content-Type": "application/json", "Idempotency-Key": "k"}
+
+    def ask(process):
+        asked = urllib.request.Request(f"{process.address}/v1/bandits/ads/ask", body, headers)
+        with urllib.request.urlopen(asked, timeout=60) as answer:
+            return json.loads(answer.read())
+
+    with serving(tmp_path, *more) as process:
+        request(process.address, "/v1/bandits/ads", ADS, "PUT")
+        first = ask(process)
+        process.stop(signal.SIGKILL)
+    with serving(tmp_path, *more) as process:
+        assert ask(process) == first
+        here = request(process.address, "/v1/bandits/ads")[1]["here"]
+        pulled = [decision for decision in first["decisions"] if decision["arm"]]
+        assert (here["rounds"], here["pending"]) == ((3, len(pulled)) if has_journal else (0, 0))
 
 
 def test_the_demonstration_runs_by_itself_and_leaves_nothing_behind(tmp_path):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from comparing import all_bits, bits
 from interrupt import interrupted
-from lanes import LATER
+from lanes import FIELD
 
 import paceline as pl
 from paceline.kernels.state import Decision
@@ -24,7 +24,7 @@ from paceline.simulation import simulate as lab_run
 
 THREE_ARMS = pl.paper.three_arms()
 CURVES = ("regret", "pseudo_regret", "steady_regret", "skips", "idle", "spent")
-NAMES = tuple(name for name in POLICIES if name not in LATER)
+NAMES = tuple(name for name in POLICIES if name not in FIELD)
 
 
 # Policies as a user would write them.

@@ -7,9 +7,11 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import elsewhere
+import jsonschema
 import pytest
 from command import call
 from studies import SMALL, contents, experiment, parquet, parts
@@ -17,6 +19,7 @@ from studies import SMALL, contents, experiment, parquet, parts
 import paceline as pl
 from paceline import cli
 from paceline.experiments import folder as study_folder
+from paceline.experiments.spec import experiment_schema
 
 GOOD = 'rounds = 300\ntrials = 4\nblock = 1\npolicies = ["uniform"]\n[[problem]]\npaper = "three-arms"\n'
 LOGS = {
@@ -54,7 +57,7 @@ FILES: dict[str, tuple[str, tuple[str, ...]]] = {
     "no policies": (PAPER, ("must have policies", "got none")),
     "no problems": (UNIFORM, ("must have problems", "got none")),
     # Unknown keys at every level.
-    "unknown key": (top("round = 5"), ("an experiment takes name, figure, rounds, trials", "got round")),
+    "unknown key": (top("round = 5"), ("an experiment takes name, report, rounds, trials", "got round")),
     "unknown table": (GOOD + "[problems]\n", ("an experiment takes", "got problems")),
     "unknown key of a problem": (problem(RATES + "budget = 0.5\nbudgets = 0.5"), ("problem 1", "got budgets")),
     "unknown key of an arm": (
@@ -63,13 +66,16 @@ FILES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "unknown key of a paper's problem": (
         problem('paper = "three-arms"\nconcentration = 5'),
-        ("problem 1", "takes budget; got concentration"),
+        ("problem 1", "takes paper, budget, name", "got concentration"),
     ),
-    "unknown key of a family": (problem('family = "beta"\nsizes = 3'), ("problem 1", "takes size", "got sizes")),
+    "unknown key of a family": (
+        problem('family = "beta"\nsizes = 3'),
+        ("takes family, size", "got sizes"),
+    ),
     "unknown key of a csv": (problem('csv = "good.csv"\nbudget = 0.5\npropensity = "p"'), ("got propensity",)),
     "unknown parameter": (policy('name = "suak"\nordre = "first"'), ("policy 1", "suak takes order", "got ordre=")),
     "unknown key of a grid": (policy('name = "suak"\ngrid.ordre = ["first"]'), ("policy 1", "got ordre=")),
-    "unknown key of a problem's grid": (problem(RATES + "grid.budgets = [0.5]"), ("problem 1", "missing: budget")),
+    "unknown key of a problem's grid": (problem(RATES + "grid.budgets = [0.5]"), ("problem 1", "got budgets")),
     # Wrong types and values.
     "rounds in words": (top('rounds = "many"'), ("rounds must be a whole number", "got 'many'")),
     "half a round": (top("rounds = 0.5"), ("rounds must be a whole number", "got 0.5")),
@@ -196,6 +202,15 @@ def test_wrong_file_is_one_line(case, here, capsys):
     check_refused(here, capsys, *FILES[case])
 
 
+UNKNOWN = [case for case in FILES if case.startswith("unknown key") and "arm" not in case and "grid" not in case]
+WRONG = ["half a round", "no trials", "negative seed", "checkpoints in words", "policies is a word", "unknown family"]
+
+
+@pytest.mark.parametrize("case", [*UNKNOWN, *WRONG, "unknown parameter", "unknown paper", "name is a list"])
+def test_the_schema_refuses_it_too(case):
+    assert not jsonschema.Draft7Validator(experiment_schema()).is_valid(tomllib.loads(FILES[case][0]))
+
+
 @pytest.mark.parametrize("name", ["missing.toml", ".", "good.csv/it.toml"])
 def test_file_that_cannot_be_read_is_one_line(name, here, capsys):
     (line,) = refused(capsys, name)
@@ -288,7 +303,7 @@ FOLDERS = {
     other_experiment: (OTHER, "it has problems bernoulli 1, bernoulli 2, policies suak, trials 5"),
     unfinished_other: (OTHER, "it has problems bernoulli 1, bernoulli 2, policies suak, trials 5"),
     other_kernels: ("out was begun with other code (kernels 0000000000000000", "must be finished with it"),
-    other_format: ("manifest.json has format 99", f"reads {study_folder.FORMAT}"),
+    other_format: ("manifest.json has format 99", f"reads 2 and {study_folder.FORMAT}"),
     torn_manifest: ("manifest.json must be the manifest of a run; it is damaged or foreign",),
     foreign_folder: ("out must be empty or hold a run of this experiment", "got 'thesis.tex'"),
     file_in_its_place: ("out must be a folder to write to",),

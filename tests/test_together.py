@@ -80,6 +80,10 @@ def test_points_of_a_grid_are_not_taken_for_problems_of_their_own(study):
 # Wins and losses.
 
 
+def test_the_table_says_what_it_shows_and_when(study):
+    assert study.table().notes[0] == f"Steady regret at round {study.rounds[-1]:,}."
+
+
 def test_wins_and_losses_of_handmade_regret():
     """Three trials: beyond noise are 19.2 standard errors. On the third problem nobody is."""
     arena = handmade(
@@ -164,7 +168,7 @@ def test_standings_have_a_line_for_each_horizon_and_the_best_has_one():
     study = pl.compare("beta", ["oracle", "uniform"], problems=3, rounds=2000, trials=2, horizons=[2000, 500])
     table = standings([study.together])
     assert table.headings == ("family", "rounds", "oracle", "uniform")
-    assert [row[:3] for row in table.rows] == [("beta", "500", "1 [1, 1]"), ("beta", "2,000", "1 [1, 1]")]
+    assert [row[:3] for row in table.rows] == [("beta", "500", "1"), ("beta", "2,000", "1")]
     for place, horizon in enumerate([500, 2000]):
         at = int(np.searchsorted(study.rounds, horizon))
         regret = np.array([[res[label].steady_regret[:, at] for res in study.values()] for label in study.labels])
@@ -172,6 +176,19 @@ def test_standings_have_a_line_for_each_horizon_and_the_best_has_one():
         expected = statistics.losses_to_best(regret)
         assert [best, other] == expected
         assert table.rows[place][3] == str(expected[1])
+
+
+def test_all_studies_have_a_line_together_and_a_policy_that_sits_one_out_is_judged_on_the_others():
+    first = handmade({"a": [[2.0], [4.0]], "b": [[4.0], [4.0]], "c": [[6.0], [12.0]]})
+    second = handmade({"a": [[8.0]], "b": [[64.0]]})
+    for each in (first, second):
+        each.horizons = [100]
+    row = standings([first, second]).rows[-1]
+    logs = np.log([2.0, 1.0, 8.0])
+    radius = 4.302652730 * logs.std(ddof=1) / math.sqrt(3)  # Student's t, two degrees of freedom
+    low, middle, high = (f"{math.exp(logs.mean() + end):.3g}" for end in (-radius, 0.0, radius))
+    assert row == ("all of these", "100", "1", f"{middle} [{low}, {high}]", "3")
+    assert len(standings([first]).rows) == 1
 
 
 def test_tails_are_quantiles_in_units_of_the_median_of_the_reference():

@@ -11,6 +11,7 @@ from lanes import first_of
 
 import paceline as pl
 from paceline.grafting import STAND_INS, UNGUARDED, simulator_for
+from paceline.kernels.page import NO_PAGE
 from paceline.policies import POLICIES
 from paceline.policies.one_phase import OnePhase
 from paceline.simulation.regret import income
@@ -80,7 +81,9 @@ def test_decides_as_the_page_does_without_a_skip_rule():
     page = Free(play.THREE_ARMS, play.SEED, play.STREAM, ROUNDS)
     page.run(ROUNDS)
     game = play.begin(OnePhase(), play.THREE_ARMS, horizon=ROUNDS)
-    simulator_for(OnePhase, StationaryWorld, False, UNGUARDED)(game.params, game.storage, game.world.data, ROUNDS)
+    simulator_for(OnePhase, StationaryWorld, False, UNGUARDED)(
+        game.params, game.storage, game.world.data, NO_PAGE, ROUNDS
+    )
     assert game.books.pulls.tolist() == page.pulls
     assert game.books.spent[0] / 2**32 == float(page.spent)
     assert game.books.lowest[0] < 0
@@ -88,7 +91,8 @@ def test_decides_as_the_page_does_without_a_skip_rule():
 
 @pytest.mark.parametrize("name", first_of(POLICIES, "uniform"))
 def test_every_policy_runs(name):
-    problem = play.THREE_ARMS if POLICIES[name].resources == 1 else play.SEVERAL
+    is_narrow = POLICIES[name].resources == 1 or not POLICIES[name].refillable
+    problem = play.THREE_ARMS if is_narrow else play.SEVERAL
     run = pl.simulate(problem, name, rounds=2000, trials=2, guard=False)[name]
     assert run.pulls.sum() > 0
     assert (run.violation >= 0).all()
@@ -179,3 +183,59 @@ def test_live_there_is_no_such_mode():
         assert not [name for name in inspect.signature(opens).parameters if "guard" in name], opens
     with pytest.raises(TypeError, match="guard"):
         pl.Bandit(arms=["a"], budget=0.5, guard=False)
+
+
+# In experiments.
+
+FREE = {"rounds": 600, "trials": 2, "checkpoints": 30, "guard": False, "policies": ["uniform", "suak"]} | {
+    "problem": [{"paper": "three-arms"}]
+}
+
+
+def test_an_experiment_without_the_guard(tmp_path):
+    study = pl.run_experiment(pl.Experiment.from_table(FREE), tmp_path / "run")
+    found = study["three-arms"]
+    direct = pl.simulate(pl.paper.three_arms(), ["uniform", "suak"], rounds=600, trials=2, checkpoints=30, guard=False)
+    assert not study.guard
+    assert str(found.table()) == str(direct.table())
+    assert study.size.endswith(", without the guard")
+    study.report()
+    page = (study.path / "report.md").read_text()
+    assert "Played without the guard: nothing is promised. 1 of 2 runs crossed a line, the worst by" in page
+    assert "OVERSPENT" not in page
+    assert "held after every round" not in page
+    assert (study.path / "figures" / "problem-1-violation-1.svg").exists()
+    worst = direct["uniform"].violation.max()
+    assert f"| {worst:.3g} |" in page
+    assert (study.path / "summary.csv").read_text().splitlines()[0].endswith("min_headroom,violation")
+
+
+def test_runs_with_and_without_the_guard_do_not_mix(tmp_path):
+    pl.run_experiment(pl.Experiment.from_table(FREE), tmp_path / "run")
+    with pytest.raises(pl.InvalidValue, match=r"it has guard False, which this experiment has not$"):
+        pl.run_experiment(pl.Experiment.from_table(FREE | {"guard": True}), tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"guard": "no"}, "guard must be true or false, got 'no'"),
+        (
+            {"problem": [{"rewards": [0.5], "costs": [0.5], "budget": 0, "start": 50, "stop": True}]},
+            "problem 'problem': guard must be true for a problem that stops at depletion, got False",
+        ),
+    ],
+)
+def test_experiments_that_are_refused(changes, message):
+    with pytest.raises(pl.InvalidValue) as caught:
+        pl.Experiment.from_table(FREE | changes)
+    assert str(caught.value) == message
+
+
+def test_figures_show_the_violation():
+    results = pl.simulate(play.SEVERAL, "uniform", rounds=400, trials=2, checkpoints=40, guard=False)
+    titles = [axes.get_title(loc="left") for axes in results.plot().axes]
+    assert titles[-3:] == [f"Worst violation, {name}" for name in play.SEVERAL.resources]
+    last = [axes.lines[0].get_ydata() for axes in results.plot(quantities=("violation",)).axes]
+    assert [line[-1] for line in last] == pytest.approx(results["uniform"].violation.mean(axis=0))
+    assert all((np.diff(line) >= 0).all() for line in last)

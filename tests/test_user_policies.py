@@ -605,8 +605,8 @@ def test_file_of_a_policy_is_named_relative_to_the_experiment_as_other_files_are
 
 
 CHANGES = {
-    "another parameter": ("stay = 4", "stay = 3", TEXT),
-    "another text": ("stay = 4", "stay = 4", TEXT.replace("self.turn += 1", "self.turn += 2")),
+    "parameters": ("stay = 4", "stay = 3", TEXT),
+    "code": ("stay = 4", "stay = 4", TEXT.replace("self.turn += 1", "self.turn += 2")),
 }
 
 
@@ -620,7 +620,9 @@ def test_folder_of_another_policy_is_refused(change, tmp_path, monkeypatch):
     pl.run_experiment(pl.Experiment.read(file), tmp_path / "out")
     Path("mine.py").write_text(text, encoding="utf-8")
     file.write_text(file.read_text(encoding="utf-8").replace(before, after), encoding="utf-8")
-    with pytest.raises(pl.PacelineError, match=r"must hold results of this experiment"):
+    with pytest.raises(
+        pl.PacelineError, match=f"it has policies sweep with other {change}, which this experiment has not"
+    ):
         pl.run_experiment(pl.Experiment.read(file), tmp_path / "out")
 
 
@@ -637,7 +639,9 @@ def test_folder_is_refused_when_a_file_that_the_policy_imports_has_changed(kind,
     first = parquet(pl.run_experiment(pl.Experiment.read(file), folder))
     assert parquet(pl.run_experiment(pl.Experiment.read(file), folder)) == first
     Path("leaned_on_too.py").write_text("STEP = 2\n", encoding="utf-8")
-    with pytest.raises(pl.PacelineError, match=r"must hold results of this experiment; .* differ in policies$"):
+    with pytest.raises(
+        pl.PacelineError, match=rf"it has policies {name}:{kind} with other code, which this experiment"
+    ):
         pl.run_experiment(pl.Experiment.read(file), folder)
     for module in ("leaning", "leaned_on", "leaned_on_too"):
         sys.modules.pop(module, None)

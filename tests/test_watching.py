@@ -342,6 +342,18 @@ def test_the_oldest_that_waits_is_not_one_that_has_expired(caplog: pytest.LogCap
     assert (bandit.status().pending, bandit.status().expired) == (1101, 1)
 
 
+def test_what_is_told_and_kept_back_does_not_wait(caplog: pytest.LogCaptureFixture) -> None:
+    bandit = pl.Bandit(["a"], budget=1.0, max_cost=0.001, scale=1.0, silence=0.0, expires=10_000.0, clock=Clock())
+    for _ in range(1300):
+        decision = bandit.ask(expires=5000.0)
+        bandit.tell(decision.id, 1.0, 0.001)
+    bandit.set(silence=None)
+    bandit.pause("a")
+    for _ in range(200):
+        assert bandit.ask().arm is None
+    assert all("wait for their outcome" not in text for text in said(caplog))
+
+
 # The status.
 
 

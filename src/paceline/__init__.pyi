@@ -16,12 +16,13 @@ from .errors import UnknownName as UnknownName
 from .errors import UnknownParameter as UnknownParameter
 from .errors import UnreadableFile as UnreadableFile
 from .experiments.experiment import Experiment as Experiment
+from .experiments.prior_work import prior_work as prior_work
 from .experiments.runner import run_experiment as run_experiment
 from .experiments.shipped import compare as compare
 from .experiments.shipped import reproduce as reproduce
 from .experiments.study import Study as Study
+from .fleet.joining import join as join
 from .fleet.member import Member as Member
-from .fleet.member import join as join
 from .fleet.store import Store as Store
 from .fleet.store import open_store as open_store
 from .live.bandit import Bandit as Bandit

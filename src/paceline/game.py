@@ -102,6 +102,36 @@ def part_calls_on_disk(policy: Policy, resources: int) -> bool:
     return is_kept(calls.tell_part, *start, *part) and is_kept(calls.tell_rest, *start, *rest)
 
 
+class LearningCalls(NamedTuple):
+    """The functions that learn from elsewhere."""
+
+    teach: Callable[..., None]
+    refresh: Callable[..., None]
+
+
+def learning_calls_for(policy: Policy, resources: int) -> LearningCalls:
+    """`calls_for` for the functions that learn from elsewhere."""
+    teaching, refreshing = learning_calls_with_examples(policy, resources)
+    return LearningCalls(direct(*teaching), direct(*refreshing))
+
+
+def learning_calls_on_disk(policy: Policy, resources: int) -> bool:
+    """The same as `calls_on_disk` for `learning_calls_for`."""
+    return all(is_kept(*each) for each in learning_calls_with_examples(policy, resources))
+
+
+def learning_calls_with_examples(policy: Policy, resources: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The functions that learn from elsewhere, each with arguments of the types that it is called with."""
+    setting, calls = example_setting(resources), bound_rare_calls(type(policy))
+    start = policy.params(setting), policy.new_storage(setting, 0, 0)
+    return (calls.teach, *start, *example_lesson(start[1])), (calls.refresh, *start)
+
+
+def example_lesson(storage: Storage) -> tuple[Any, ...]:
+    """What `teach` is told of a pull that was made elsewhere."""
+    return 0, 0.5, (0.5,) * len(storage.resources)
+
+
 def example_setting(resources: int) -> Setting:
     """What counts is the types."""
     return Setting(2, (1.0,) * resources, rounds=1000)
@@ -141,11 +171,24 @@ def follower_with(policy: Policy, params: Any, storage: Storage) -> Callable[...
     return direct(bound_rare_calls(type(policy)).follow, params, storage, 0, CHOSEN, 0)
 
 
+def follower_for(policy: Policy, resources: int) -> Callable[..., None]:
+    """`calls_for` for `follow`."""
+    setting = example_setting(resources)
+    return follower_with(policy, policy.params(setting), policy.new_storage(setting, 0, 0))
+
+
+def follower_on_disk(policy: Policy, resources: int) -> bool:
+    """The same as `calls_on_disk` for `follower_for`."""
+    setting = example_setting(resources)
+    start = policy.params(setting), policy.new_storage(setting, 0, 0)
+    return is_kept(bound_rare_calls(type(policy)).follow, *start, 0, CHOSEN, 0)
+
+
 def teacher_with(policy: Policy, params: Any, storage: Storage) -> Callable[..., None]:
     """`teach` for arguments of the types of these: learn from a pull that was made elsewhere."""
     if isinstance(policy, PythonPolicy):
         return teach_in_python
-    return direct(bound_rare_calls(type(policy)).teach, params, storage, 0, 0.5, (0.5,) * len(storage.resources))
+    return direct(bound_rare_calls(type(policy)).teach, params, storage, *example_lesson(storage))
 
 
 def ask_in_python(session: Session, storage: Storage, rules: str = GUARDED) -> Choice:
@@ -207,7 +250,7 @@ def tell_rest_in_python(session: Session, storage: Storage, *news: Any) -> None:
 PARTS_IN_PYTHON = PartCalls(tell_part_in_python, tell_rest_in_python)
 
 
-def follow_in_python(session: Session, storage: Storage, arm: int, reason: int, _tag: int) -> None:
+def follow_in_python(session: Session, storage: Storage, arm: int, reason: int, tag: int) -> None:
     """`follow` for a plain-Python policy. It is asked again, for what it draws and notes while choosing.
 
     What it says is not heeded, be it an error: its code may have been edited since.
@@ -218,6 +261,7 @@ def follow_in_python(session: Session, storage: Storage, arm: int, reason: int, 
         with suppress(Exception):
             session.choose(storage)
     take_one(CARRIED, storage, arm, reason)
+    storage.tally["tag"] = tag  # of a refusal it is the arm that was refused
 
 
 def teach_in_python(session: Session, storage: Storage, arm: int, reward: float, cost: Any) -> None:

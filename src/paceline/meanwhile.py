@@ -22,11 +22,22 @@ from threading import Lock, Thread
 from time import perf_counter
 from typing import Any
 
-from paceline.engine import Choice
-from paceline.game import calls_for, calls_on_disk, follower_with, part_calls_for, part_calls_on_disk
+from paceline.engine import Choice, refresh
+from paceline.game import (
+    LearningCalls,
+    calls_for,
+    calls_on_disk,
+    follower_for,
+    follower_on_disk,
+    follower_with,
+    learning_calls_for,
+    learning_calls_on_disk,
+    part_calls_for,
+    part_calls_on_disk,
+)
 from paceline.grafting import Calls, PartCalls, cache, policy_parts
 from paceline.interrupts import signals_held
-from paceline.kernels.jit import without_compiler
+from paceline.kernels.jit import graft, without_compiler
 from paceline.kernels.state import Storage
 from paceline.machine import python_like_this
 from paceline.policies.policy import Policy
@@ -40,13 +51,15 @@ HELPER = "from paceline.meanwhile import compile_given; compile_given()"
 _one_helper: dict[int, Lock] = {}  # by process: that of its parent may be held for ever by a thread that is not there
 _ready: dict[tuple[type[Policy], int], Calls] = {}  # machine code that is loaded, for all bandits of a kind
 _followers: dict[tuple[type[Policy], int], Callable[..., None]] = {}
-_helpers: dict[tuple[int, type[Policy], int, bool], Thread] = {}  # by process, for a copy of it has none, and kind
+_helpers: dict[tuple[int, type[Policy], int, str], Thread] = {}  # by process, for a copy of it has none, and kind
+
+ALWAYS, PARTS, LEARNING, FOLLOWING = "always", "parts", "learning", "following"  # what functions are needed for
 
 
 class Meanwhile:
     """Functions of the engine for a policy of this package, in plain Python until there is machine code."""
 
-    are_parts = False  # the functions for parts of an outcome, or those that are needed all the time
+    use = ALWAYS
 
     def __init__(self, policy: Policy, resources: int) -> None:
         self.policy, self.resources = policy, resources
@@ -58,7 +71,7 @@ class Meanwhile:
         """Whether the machine code is there, and in place. Has it made when that is worth the time."""
         if self.helper is None or self.process != os.getpid():  # of a copy of the process the helper is not
             if self.seconds > WORTH_COMPILING:
-                self.process, self.helper = os.getpid(), helper_for(self.policy, self.resources, self.are_parts)
+                self.process, self.helper = os.getpid(), helper_for(self.policy, self.resources, self.use)
             return False
         if self.helper.is_alive():
             return False
@@ -121,7 +134,7 @@ class LiveCalls(Meanwhile):
 class LivePartCalls(Meanwhile):
     """`tell_part` and `tell_rest`, likewise."""
 
-    are_parts = True
+    use = PARTS
 
     def __init__(self, policy: Policy, resources: int) -> None:
         super().__init__(policy, resources)
@@ -148,6 +161,60 @@ class LivePartCalls(Meanwhile):
         self.tell_part, self.tell_rest = part_calls_for(self.policy, self.resources)
 
 
+class LiveLearningCalls(Meanwhile):
+    """`teach` and `refresh`, likewise."""
+
+    use = LEARNING
+
+    def __init__(self, policy: Policy, resources: int) -> None:
+        super().__init__(policy, resources)
+        self.plain = learning_calls_in_python(type(policy))
+        self.teach: Callable[..., None] = self.teach_meanwhile
+        self.refresh: Callable[..., None] = self.refresh_meanwhile
+
+    def teach_meanwhile(self, params: Any, storage: Storage, *lesson: Any) -> None:
+        """`teach`, which is replaced as soon as there is a better one."""
+        if self.is_compiled():
+            self.teach(params, storage, *lesson)
+        else:
+            self.timed(self.plain.teach, params, storage, *lesson)
+
+    def refresh_meanwhile(self, params: Any, storage: Storage) -> None:
+        """`refresh`, likewise."""
+        if self.is_compiled():
+            self.refresh(params, storage)
+        else:
+            self.timed(self.plain.refresh, params, storage)
+
+    def take_over(self) -> None:
+        """Put machine code in place of plain Python."""
+        self.teach, self.refresh = learning_calls_for(self.policy, self.resources)
+
+
+class LiveFollower(Meanwhile):
+    """`follow`, likewise: a journal is read without waiting for the compiler."""
+
+    use = FOLLOWING
+
+    def __init__(self, policy: Policy, resources: int) -> None:
+        super().__init__(policy, resources)
+        _, _, parts = policy_parts(type(policy))
+        self.plain = without_compiler(parts["follow"])
+        self.compiled: Callable[..., None] | None = None
+
+    def __call__(self, params: Any, storage: Storage, *decision: Any) -> None:
+        """Begin a round with a decision that was made earlier."""
+        if self.compiled is None and not self.is_compiled():
+            self.timed(self.plain, params, storage, *decision)
+            return
+        assert self.compiled is not None
+        self.compiled(params, storage, *decision)
+
+    def take_over(self) -> None:
+        """Put machine code in place of plain Python."""
+        self.compiled = follower_for(self.policy, self.resources)
+
+
 def live_calls_for(policy: Policy, resources: int) -> Calls | LiveCalls:
     """`ask` and `tell` for a policy, without waiting for the compiler where that is possible.
 
@@ -170,7 +237,8 @@ def live_follower_for(policy: Policy, params: Any, storage: Storage) -> Callable
     if not is_ours(policy):
         return follower_with(policy, params, storage)
     if kind not in _followers:
-        _followers[kind] = follower_with(policy, params, storage)
+        make = follower_for if follower_on_disk(policy, kind[1]) else LiveFollower
+        _followers[kind] = make(policy, kind[1])
     return _followers[kind]
 
 
@@ -179,6 +247,13 @@ def live_part_calls_for(policy: Policy, resources: int) -> PartCalls | LivePartC
     if not part_calls_on_disk(policy, resources):
         return LivePartCalls(policy, resources)
     return part_calls_for(policy, resources)
+
+
+def live_learning_calls_for(policy: Policy, resources: int) -> LearningCalls | LiveLearningCalls:
+    """`teach` and `refresh` for a policy of this package, likewise."""
+    if not learning_calls_on_disk(policy, resources):
+        return LiveLearningCalls(policy, resources)
+    return learning_calls_for(policy, resources)
 
 
 @cache
@@ -195,15 +270,22 @@ def part_calls_in_python(policy: type[Policy]) -> PartCalls:
     return PartCalls(without_compiler(parts["tell_part"]), without_compiler(parts["tell_rest"]))
 
 
-def helper_for(policy: Policy, resources: int, are_parts: bool) -> Thread:
+@cache
+def learning_calls_in_python(policy: type[Policy]) -> LearningCalls:
+    """`teach` and `refresh` for a policy, without machine code."""
+    _, counted, parts = policy_parts(policy)
+    return LearningCalls(without_compiler(parts["teach"]), without_compiler(graft(refresh, counted, **parts)))
+
+
+def helper_for(policy: Policy, resources: int, use: str) -> Thread:
     """What waits for another process to compile a policy: one is enough for all bandits of a kind.
 
     It is a thread that does not keep the program from ending.
     """
-    kind = os.getpid(), type(policy), resources, are_parts
+    kind = os.getpid(), type(policy), resources, use
     with _one_helper.setdefault(os.getpid(), Lock()):
         if kind not in _helpers:
-            job = base64.b64encode(pickle.dumps((policy, resources, are_parts)))
+            job = base64.b64encode(pickle.dumps((policy, resources, use)))
             _helpers[kind] = Thread(target=compile_elsewhere, args=(job,), daemon=True)
             with suppress(RuntimeError):  # there may be no room for a thread
                 _helpers[kind].start()
@@ -222,5 +304,7 @@ def compile_elsewhere(job: bytes) -> None:
 
 def compile_given() -> None:
     """What the other process does."""
-    policy, resources, are_parts = pickle.loads(base64.b64decode(sys.stdin.buffer.read()))
-    (part_calls_for if are_parts else calls_for)(policy, resources)
+    policy, resources, use = pickle.loads(base64.b64decode(sys.stdin.buffer.read()))
+    {ALWAYS: calls_for, PARTS: part_calls_for, LEARNING: learning_calls_for, FOLLOWING: follower_for}[use](
+        policy, resources
+    )

@@ -20,7 +20,7 @@ to 12 times. tests/test_coverage.py measures all this again.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -44,8 +44,10 @@ MOST_BIAS = 0.5  # of the logarithm of a mean of values that are not negative, a
 class Estimate:
     """A number and its 95 % interval. One of which nothing is known has no ends: 0 or minus infinity, and infinity.
 
-    >>> print(Estimate(1.234, 0.9, 1.6))
-    1.23 [0.9, 1.6]
+    Ends are written where they say something: not where nothing is known, nor where all would be the number again.
+
+    >>> print(Estimate(1.234, 0.9, 1.6), Estimate(1.0, 1.0, 1.0), Estimate(3.0, 0.0, math.inf), sep="; ")
+    1.23 [0.9, 1.6]; 1; 3
     """
 
     value: float
@@ -53,7 +55,12 @@ class Estimate:
     high: float
 
     def __str__(self) -> str:
-        return f"{three_digits(self.value)} [{three_digits(self.low)}, {three_digits(self.high)}]"
+        return self.written(three_digits)
+
+    def written(self, number: Callable[[float], str]) -> str:
+        """The same, its numbers written in a way of one's own."""
+        value, low, high = map(number, (self.value, self.low, self.high))
+        return value if not self.known or low == value == high else f"{value} [{low}, {high}]"
 
     @property
     def known(self) -> bool:
@@ -62,12 +69,12 @@ class Estimate:
 
 
 def three_digits(value: float) -> str:
-    """Three digits, and no exponent.
+    """Three digits, and no exponent from 0.0001 on.
 
-    >>> three_digits(1234.5), three_digits(0.01234), three_digits(6.0)
-    ('1,234', '0.0123', '6')
+    >>> three_digits(1234.5), three_digits(999.7), three_digits(0.01234), three_digits(6.0)
+    ('1,234', '1,000', '0.0123', '6')
     """
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
 # Student's t. SciPy has it; forty lines save the core a dependency.
@@ -188,7 +195,7 @@ def mean_ratio(values: Floats, reference: Floats) -> Estimate | None:
     A single trial leaves it open.
 
     >>> print(mean_ratio(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0])))
-    2 [2, 2]
+    2
     """
     if min(values.mean(), reference.mean()) < FLOOR:
         return None

@@ -33,3 +33,17 @@ def load_text(text: str, file: str) -> ModuleType:
 def rebuild(text: str, file: str, name: str) -> Any:
     """An empty object of a class from a file, in another process; what it keeps may be of other classes of the file."""
     return object.__new__(attrgetter(name)(load_text(text, file)))
+
+
+class FromText:
+    """Base of what users derive from: an object of a class from a file is sent with the text of the file.
+
+    Whoever receives it may not have the file.
+    """
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        module = sys.modules.get(type(self).__module__)
+        text = getattr(module, "__source__", None)
+        if text is None:
+            return super().__reduce_ex__(protocol)
+        return rebuild, (text, getattr(module, "__file__", ""), type(self).__qualname__), self.__getstate__()

@@ -14,6 +14,7 @@ from paceline.cli import (
     fleet,
     log,
     policies,
+    prior_work,
     replay,
     report,
     reproduce,
@@ -25,11 +26,29 @@ from paceline.cli import (
 from paceline.errors import PacelineError
 from paceline.extras import check_installed
 
-COMMANDS = (reproduce, compare, run, report, diff, replay, solve, policies, compile, log, fleet, serve, token, demo)
+COMMANDS = (
+    reproduce,
+    compare,
+    prior_work,
+    run,
+    report,
+    diff,
+    replay,
+    solve,
+    policies,
+    compile,
+    log,
+    fleet,
+    serve,
+    token,
+    demo,
+)
+NAMES = tuple(command.__name__.rpartition(".")[2].replace("_", "-") for command in COMMANDS)
 # What some of them cannot do without. It is looked for before they begin, not found missing after a minute of work.
 EXTRAS = {
     "reproduce": "lab",
     "compare": "lab",
+    "prior-work": "lab",
     "run": "lab",
     "report": "lab",
     "diff": "lab",
@@ -38,8 +57,8 @@ EXTRAS = {
 }
 
 
-def parser() -> argparse.ArgumentParser:
-    """All commands and their options."""
+def parser(only: str | None = None) -> argparse.ArgumentParser:
+    """All commands and their options, or the options of one command only."""
     top = argparse.ArgumentParser(
         prog="paceline",
         description="Bandits with anytime knapsacks: choose among options of unknown reward and cost, "
@@ -47,15 +66,15 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"paceline {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    for command in COMMANDS:
-        name = command.__name__.rpartition(".")[2]
+    for name, command in zip(NAMES, COMMANDS, strict=True):
         sub = commands.add_parser(
             name,
             help=command.SUMMARY,
             description=command.DESCRIPTION,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.add_arguments(sub)
+        if only in {None, name}:
+            command.add_arguments(sub)
         sub.set_defaults(command=name, run=command.run)
     return top
 
@@ -66,8 +85,9 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")  # a terminal without Greek letters gets a question mark, not a crash
     try:
         try:
-            top = parser()
-            options = top.parse_args(arguments)
+            given = sys.argv[1:] if arguments is None else arguments
+            top = parser(given[0] if given and given[0] in NAMES else None)
+            options = top.parse_args(given)
             if "run" not in options:
                 top.print_help()
                 return 0

@@ -3,10 +3,9 @@
 import argparse
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from paceline.cli.run import add_engines, play_all, tell_files
+from paceline.cli.run import add_shipped, play_shipped
 
 if TYPE_CHECKING:
     from paceline.experiments.experiment import Experiment
@@ -65,21 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="rounds by which outcomes are late, as a value of TOML: 5, {geometric = 50}, [0, 0, 9], or "
         "{cost = 5, reward = 50} with these (default: not late)",
     )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("paceline-compare"),
-        metavar="DIR",
-        help="folder to write to (default: %(default)s)",
-    )
-    add_engines(parser)
-    parser.add_argument("--show", action="store_true", help="print the experiment files and stop")
+    add_shipped(parser, "paceline-compare")
     parser.add_argument("--list", action="store_true", help="list the kinds of problems and stop")
 
 
 def run(options: argparse.Namespace) -> None:
     """Compare, report, print."""
-    from paceline.experiments.together import standings
     from paceline.problems.families import KINDS
 
     if options.list:
@@ -87,19 +77,13 @@ def run(options: argparse.Namespace) -> None:
         for name, says in KINDS.items():
             print(f"{name:<{width}}{says}")
         return
-    studies = play_all(experiments_of(options), options)
-    if options.show:
-        return
-    if options.horizons:
-        print(f"{standings([study.together for study in studies])}\n")
-    for study in studies:
-        print(f"{study.name}: {study.size}\n\n{study.together.table()}\n\n{study.table()}\n")
-    tell_files(options.out)
+    play_shipped(experiments_of(options), options)
 
 
 def experiments_of(options: argparse.Namespace) -> "list[Experiment]":
     """An experiment for each kind; all are checked before the first is begun."""
-    from paceline.experiments.shipped import COMPARISON, comparison
+    from paceline.errors import InvalidValue
+    from paceline.experiments.shipped import COMPARISON, comparison, rounds_to_play
     from paceline.problems import families
     from paceline.problems.toml import read_toml
     from paceline.worlds.delays import read_toml_delays
@@ -109,9 +93,15 @@ def experiments_of(options: argparse.Namespace) -> "list[Experiment]":
     wanted = list(families.KINDS) if options.kinds == ["all"] else options.kinds or drawn["family"]
     kinds = [families.check_kind(kind) for kind in dict.fromkeys(wanted)]
     horizons = horizons_of(options.horizons)
-    if options.kinds != ["all"]:
+    if options.rounds is not None and horizons and horizons[-1] > options.rounds:
+        raise InvalidValue(f"horizons must not be beyond the rounds of a trial, {options.rounds}, got {horizons[-1]}")
+    if options.kinds != ["all"] and horizons:  # a kind that was named must have a line in the table
         for kind in kinds:
-            check_first_horizon(kind, horizons)
+            most = rounds_to_play(kind, None, horizons[0])
+            if most < horizons[0]:
+                raise InvalidValue(
+                    f"the first horizon of kind {kind!r} must be at most {most} rounds, got {horizons[0]}"
+                )
     usual = {"problems": drawn["size"], "trials": table["trials"], "seed": table["seed"]}
     scale = {key: value if getattr(options, key) is None else getattr(options, key) for key, value in usual.items()}
     given = {"shortfall": options.shortfall, "resources": options.resources}
@@ -119,7 +109,7 @@ def experiments_of(options: argparse.Namespace) -> "list[Experiment]":
     found = []
     for kind in kinds:
         policies = policies_of(options.policies, len(families.random(kind, 0, **given).resources), table["policies"])
-        rounds = rounds_of(kind, options.rounds, horizons, table["rounds"])
+        rounds = rounds_to_play(kind, options.rounds, horizons[-1] if horizons else table["rounds"])
         found.append(comparison(kind, policies, rounds=rounds, horizons=horizons, delay=delay, **scale, **given))
     return found
 
@@ -138,32 +128,6 @@ def horizons_of(text: str | None) -> list[int]:
     except ValueError:
         raise InvalidValue(f"horizons must be whole numbers, as in 500,2000, got {text!r}") from None
     return check_horizons(found)
-
-
-def rounds_of(kind: str, rounds: int | None, horizons: list[int], otherwise: int) -> int:
-    """How long to play a kind: as long as was asked for, or up to the last horizon that it is for."""
-    from paceline.errors import InvalidValue
-    from paceline.experiments.shipped import rounds_to_play
-
-    if rounds is not None and horizons and horizons[-1] > rounds:
-        raise InvalidValue(f"horizons must not be beyond the rounds of a trial, {rounds}, got {horizons[-1]}")
-    if rounds is None and horizons:
-        return rounds_to_play(kind, None, horizons[-1])
-    return rounds_to_play(kind, rounds, otherwise)
-
-
-def check_first_horizon(kind: str, horizons: list[int]) -> None:
-    """A kind that was named must have a line in the table: it is for some of the horizons, at least the first.
-
-    >>> check_first_horizon("start", [500, 5000])
-    """
-    from paceline.errors import InvalidValue
-    from paceline.experiments.shipped import rounds_to_play
-
-    first = horizons[0] if horizons else 0
-    most = rounds_to_play(kind, None, first)
-    if most < first:
-        raise InvalidValue(f"the first horizon of kind {kind!r} must be at most {most} rounds, got {first}")
 
 
 def policies_of(text: str | None, resources: int = 1, usual: Sequence[str] = ()) -> "dict[str, Policy]":

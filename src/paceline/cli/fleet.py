@@ -5,14 +5,23 @@ import argparse
 SUMMARY = "play stories of a fleet with faults, and check its books"
 DESCRIPTION = """\
 Play stories of a fleet: workers and a store whose messages are lost, doubled and overtaken, with kills, mistaken
-closes, clocks that jump by an hour, credits and closing workers. After every step exact books of the truth are compared
-with what has come in. The same seed gives the same stories. The exit code is 1 if something is wrong.
+closes, clocks that jump by an hour, credits, costs above what was reserved and closing workers. After every step exact
+books of the truth are compared with what has come in. The same seed gives the same stories. The exit code is 1 if
+something is wrong.
 
   paceline fleet simulate --stories 100000 --seed 1
   paceline fleet simulate --forgets                    a store that forgets what it has acknowledged
   paceline fleet simulate --plant late-debit           with a bug in it, which must be found
 """
-BUGS = ("late-debit", "grants-as-increments", "reclaim-from-report", "unchecked-pool", "sums-as-increments")
+BUGS = (
+    "late-debit",
+    "grants-as-increments",
+    "reclaim-from-report",
+    "unchecked-pool",
+    "sums-as-increments",
+    "forgotten-debt",
+    "forgiven-debt",
+)
 SHOWN = 5  # stories in which something is wrong
 
 

@@ -26,11 +26,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Read, draw, write."""
-    from paceline.experiments.report import write_report
+    from paceline.experiments.report import Report
     from paceline.experiments.study import read_studies
 
     out = options.out or options.folder
-    files = write_report(read_studies(options.folder), out, options.reference)
+    report = Report(read_studies(options.folder), options.reference)
+    files = report.write(out)
     beside = [path for path in files if path.parent == out]
     drawn = len(files) - len(beside)
+    for why in report.left_out:
+        print(f"Left out: {why}")
     print(f"Written to {out}: {', '.join(path.name for path in beside)} and {drawn} files in figures")

@@ -1,9 +1,8 @@
 """``paceline reproduce``: the paper's two experiments."""
 
 import argparse
-from pathlib import Path
 
-from paceline.cli.run import add_engines, play_all, tell_files
+from paceline.cli.run import add_shipped, play_shipped
 
 SUMMARY = "run the paper's two experiments and check its claims"
 DESCRIPTION = """\
@@ -26,33 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds of a trial (default: the paper's)")
     parser.add_argument("--trials", type=int, metavar="N", help="trials (default: 10, the paper's)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of all random numbers (default: 0)")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("paceline-report"),
-        metavar="DIR",
-        help="folder to write to (default: %(default)s)",
-    )
-    add_engines(parser)
-    parser.add_argument("--show", action="store_true", help="print the experiment files and stop")
+    add_shipped(parser, "paceline-report")
 
 
 def run(options: argparse.Namespace) -> None:
     """Run, report, print what was found."""
     from paceline.experiments.shipped import papers_experiment
-    from paceline.paper.report import Figure, claims_table
 
     figures = (options.figure,) if options.figure else (1, 2)
-    experiments = [papers_experiment(each, options.rounds, options.trials, options.seed) for each in figures]
-    studies = play_all(experiments, options)
-    if options.show:
-        return
-    found = [
-        Figure(number, results) for number, study in zip(figures, studies, strict=True) for results in study.values()
-    ]
-    for figure in found:
-        results = figure.results
-        print(f"\n{results.problem.arms} arms, {results.trials} trials of {results.rounds[-1]:,} rounds\n")
-        print(f"{results.table()}\n\n{figure.told}")
-    print(f"\n{claims_table(claim for figure in found for claim in figure.claims)}\n")
-    tell_files(options.out)
+    play_shipped([papers_experiment(each, options.rounds, options.trials, options.seed) for each in figures], options)

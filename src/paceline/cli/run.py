@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
     """Read, say, do."""
     from paceline.experiments.experiment import Experiment
     from paceline.experiments.folder import MANIFEST, experiment_in
-    from paceline.experiments.schema import experiment_schema
+    from paceline.experiments.spec import experiment_schema
 
     if options.schema:
         print(json.dumps(experiment_schema(), indent=1))
@@ -66,8 +67,12 @@ def run(options: argparse.Namespace) -> None:
     if options.dry_run:
         announce(experiment, out, options)
         return
+    page = out / "report.html"
+    had_page = page.exists()
     print(play(experiment, out, options).table())
     tell_files(out)
+    if had_page and not page.exists():
+        print(f"The report was on less than there is now, and is gone; `paceline report {out}` makes a new one")
 
 
 def announce(experiment: "Experiment", out: Path, options: argparse.Namespace) -> None:
@@ -87,20 +92,30 @@ def play(experiment: "Experiment", out: Path, options: argparse.Namespace) -> "S
     return run_experiment(experiment, out, engine, dask=options.dask, workers=options.workers, progress=True)
 
 
-def play_all(experiments: "list[Experiment]", options: argparse.Namespace) -> "list[Study]":
-    """Of experiments that come with the package: print their files, or play them and write one report on all."""
+def add_shipped(parser: argparse.ArgumentParser, out: str) -> None:
+    """Options of the commands that play an experiment of the package."""
+    parser.add_argument(
+        "--out", type=Path, default=Path(out), metavar="DIR", help="folder to write to (default: %(default)s)"
+    )
+    add_engines(parser)
+    parser.add_argument("--show", action="store_true", help="print the experiment files and stop")
+
+
+def play_shipped(experiments: "Sequence[Experiment]", options: argparse.Namespace) -> None:
+    """Print the files of experiments of the package; or play them, write one report on all, and print its beginning."""
     from paceline.experiments.folder import check_folder
-    from paceline.experiments.report import write_report
+    from paceline.experiments.report import Report
     from paceline.problems.toml import to_toml
 
     if options.show:
-        print("\n".join(to_toml(experiment.table) for experiment in experiments), end="")
-        return []
+        print("\n".join(f"# {each.name}.toml\n{to_toml(each.table)}" for each in experiments), end="")
+        return
     for each in experiments:
         check_folder(options.out / each.name, each)  # all, before the first is begun
-    studies = [play(each, options.out / each.name, options) for each in experiments]
-    write_report(studies, options.out)
-    return studies
+    report = Report([play(each, options.out / each.name, options) for each in experiments])
+    report.write(options.out)
+    print(f"{report}\n")
+    tell_files(options.out)
 
 
 def tell_files(out: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from distributed import WorkerPlugin
 
-from paceline.experiments.tasks import compile_all
+from paceline.experiments.executors import compile_all
 from paceline.simulation.simulate import Trial
 
 

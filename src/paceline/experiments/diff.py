@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from paceline.experiments.study import Study
 from paceline.experiments.summary import signed
-from paceline.reports.tables import Table, mean_and_error
+from paceline.reports.tables import Table, mean_and_interval
 from paceline.simulation.results import Results, Run, list_names
 from paceline.simulation.totals import Totals, subset
 from paceline.statistics import Estimate, mean_difference, three_digits
@@ -230,8 +230,8 @@ def table(changed: list[Compared], last: int) -> Table:
         (
             entry.problem,
             entry.policy,
-            mean_and_error(entry.first),
-            mean_and_error(entry.second),
+            mean_and_interval(entry.first),
+            mean_and_interval(entry.second),
             difference(entry),
             "–" if entry.largest is None else three_digits(entry.largest),
             ", ".join(entry.differs_in),

@@ -1,7 +1,7 @@
 """What to run: an experiment as a TOML file describes it, checked as a whole before anything runs."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,17 +12,19 @@ import numpy.typing as npt
 
 from paceline import checks
 from paceline.errors import InvalidValue, PacelineError
+from paceline.experiments.chapters import CHAPTERS
+from paceline.experiments.entries import PolicySpec, ProblemSpec, read_policies, read_problems
+from paceline.experiments.grids import at
 from paceline.experiments.holdings import Holdings, digest, gaps, holdings_of
-from paceline.experiments.keys import at, refuse_unknown, text_in
-from paceline.experiments.policy_specs import PolicySpec, read_policies
-from paceline.experiments.problem_specs import FAR_APART, ProblemSpec, read_problems
-from paceline.experiments.schema import EXPERIMENT
+from paceline.experiments.spec import FAR_APART, ExperimentSpec, Spread, read
+from paceline.objects import described_object
 from paceline.policies.code import code_digest
 from paceline.policies.policy import Policy
 from paceline.problems.problem import Problem
 from paceline.problems.toml import read_toml
 from paceline.simulation.recording import Record, Rounds, read_record
-from paceline.simulation.simulate import Trial, checkpoint_rounds, setting_of
+from paceline.simulation.simulate import Trial, check_guard, checkpoint_rounds, setting_of
+from paceline.worlds.python_world import PythonWorld
 
 Ints = npt.NDArray[np.int64]
 
@@ -52,6 +54,7 @@ class Experiment:
     table: dict[str, Any]  # as it was written, for the record
     folder: Path  # that names of files in it are relative to
     record: Rounds | None = None  # the rounds that are kept one by one
+    guard: bool = True  # whether policies play behind it
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], **changes: object) -> "Experiment":
@@ -76,42 +79,56 @@ class Experiment:
 
         Policies that are objects already stand in place of those of the table.
         """
-        refuse_unknown("an experiment", table, EXPERIMENT)
-        if "figure" in table:
-            checks.whole("figure", table["figure"], 1, 2)
-        rounds = checks.rounds("rounds", table.get("rounds", 100_000))
-        trials = checks.whole("trials", table.get("trials", 10), 1, 2**32 - 1)
-        points = read_checkpoints(rounds, table.get("checkpoints", 100), table.get("horizons", []))
-        block = table.get("block", min(max(BLOCK_ROUNDS // rounds, 1), trials))
+        single = {key: [table[key]] for key in ("problem", "policy") if isinstance(table.get(key), dict)}  # [problem]
+        spec = read(ExperimentSpec, table | single)
+        if spec.report is not None:
+            checks.one_of("report", spec.report, tuple(CHAPTERS))
+        rounds = spec.rounds
         experiment = cls(
-            name=text_in(table, "name", name),
-            problems=tuple(read_problems(table.get("problem"), folder)),
-            policies=read_policies(table.get("policies", []), table.get("policy", []), folder)
+            name=spec.name or name,
+            problems=tuple(read_problems(spec.problem, folder)),
+            policies=read_policies(spec.policies, spec.policy, folder)
             if policies is None
             else {label: PolicySpec(policy, {}, "") for label, policy in policies.items()},
-            rounds=points,
-            trials=trials,
-            seed=checks.seed(table.get("seed", 0)),
-            block=checks.whole("block", block, 1),
+            rounds=read_checkpoints(rounds, spec.checkpoints, spec.horizons),
+            trials=spec.trials,
+            seed=checks.seed(spec.seed),
+            block=spec.block or min(max(BLOCK_ROUNDS // rounds, 1), spec.trials),
             table=table,
             folder=folder,
-            record=read_record(table.get("record"), rounds),
+            record=read_record(spec.record, rounds),
+            guard=spec.guard,
         )
-        experiment.check_policies(rounds)
+        experiment.check()
         return experiment
 
-    def check_policies(self, rounds: int) -> None:
-        """Every policy must be able to play every problem."""
-        for label, spec in self.policies.items():
-            for field in self.problems:
-                where = f"policy {label!r} on problem {field.name!r}"
-                at(where, lambda p=spec.policy, f=field: check_policy(p, f.problem, rounds))  # type: ignore[misc]
+    def check(self) -> None:
+        """Every problem must be playable with the guard, or without it, as the file has it, and by every policy."""
+        for field in self.problems:
+            with at(f"problem {field.name!r}"):
+                check_guard(self.guard, field.problem)
+            for label, spec in self.policies.items():
+                with at(f"policy {label!r} on problem {field.name!r}"):
+                    check_policy(spec.policy, field.problem, int(self.rounds[-1]))
 
     def tasks(self, done: "Callable[[str], Iterable[range]]" = lambda _: ()) -> list["Task"]:
         """The units of work that are not done, in the order of the results; ``done`` tells of trials by key."""
         held, points = self.holdings, digest(self.rounds.tolist())
         return [
-            Task(key, number, place, label, field, spec.policy, self.rounds, self.seed, first, count, self.record)
+            Task(
+                key,
+                number,
+                place,
+                label,
+                field,
+                spec.policy,
+                self.rounds,
+                self.seed,
+                first,
+                count,
+                self.record,
+                guard=self.guard,
+            )
             for number, field in enumerate(self.problems)
             for place, (label, spec) in enumerate(self.policies.items())
             for key in [f"{held.problems[number]}-{held.policies[place]}-{points}"]
@@ -134,11 +151,6 @@ class Experiment:
             capped=any(cap < np.inf for problem in problems for cap in problem.caps),
         )
 
-    @property
-    def all_rounds(self) -> int:
-        """Rounds in all."""
-        return int(self.rounds[-1]) * self.trials * len(self.problems) * len(self.policies)
-
     def to_dict(self) -> dict[str, Any]:
         """The experiment with everything spelled out: what its results depend on, and nothing else."""
         return {
@@ -151,6 +163,7 @@ class Experiment:
                     "words": field.words,
                     "problem": field.problem.to_dict(),
                     **({} if field.delays is None else {"delay": field.delays.written()}),
+                    **({} if field.world is None else {"world": described_object(field.world), **code_of(field.world)}),
                 }
                 for field in self.problems
             ],
@@ -168,22 +181,21 @@ class Experiment:
             "trials": self.trials,
             "seed": self.seed,
             **({} if self.record is None else {"record": self.table["record"]}),
+            **({} if self.guard else {"guard": False}),
         }
 
 
-def read_checkpoints(rounds: int, given: object, horizons: object) -> Ints:
+def read_checkpoints(rounds: int, wanted: int | list[int] | Spread, horizons: Sequence[int] = ()) -> Ints:
     """The rounds at which totals are kept: so many, evenly spread; those in a list; or evenly by their logarithm.
 
-    >>> read_checkpoints(1000, {"count": 4, "first": 8}, [500])
+    >>> read_checkpoints(1000, Spread(count=4, first=8), [500])
     array([   8,   40,  200,  500, 1000])
     """
-    wanted: Any = given
-    if isinstance(given, dict):
-        refuse_unknown("checkpoints", given, ("count", "first"))
-        count = checks.whole("count of the checkpoints", given.get("count"), 1)
-        first = checks.whole("first of the checkpoints", given.get("first", 1), 1, rounds)
-        wanted = [round(point) for point in np.geomspace(first, rounds, count).tolist()]
-    points = at("checkpoints", lambda: checkpoint_rounds(rounds, wanted))
+    if isinstance(wanted, Spread):
+        checks.whole("checkpoints.first", wanted.first, 1, rounds)
+        wanted = [round(point) for point in np.geomspace(wanted.first, rounds, wanted.count).tolist()]
+    with at("checkpoints"):
+        points = checkpoint_rounds(rounds, wanted)
     return checkpoint_rounds(rounds, [*points.tolist(), *check_horizons(horizons, rounds)])
 
 
@@ -194,9 +206,9 @@ def check_horizons(given: object, most: int = checks.MOST_ROUNDS) -> list[int]:
     return sorted({checks.whole("each horizon", one, 2, most) for one in given})
 
 
-def code_of(policy: Policy) -> dict[str, str]:
-    """The code of a policy of the user's own; `folder.py` sees to that of ours."""
-    found = code_digest(policy)
+def code_of(thing: Policy | PythonWorld) -> dict[str, str]:
+    """The code of a policy or a world of the user's own; `folder.py` sees to that of ours."""
+    found = code_digest(thing)
     return {} if found is None else {"code": found}
 
 
@@ -223,6 +235,7 @@ class Task:
     count: int
     record: Rounds | None = None
     history: Path | None = None  # the folder for it; without one nothing is recorded
+    guard: bool = True
 
     @property
     def name(self) -> str:
@@ -243,8 +256,10 @@ class Task:
                 self.rounds,
                 self.seed,
                 self.field.stream_of(trial),
+                world=self.field.world,
                 delays=self.field.delays,
                 record=self.recorded(trial),
+                guard=self.guard,
             )
             for trial in range(self.first, self.first + self.count)
         ]

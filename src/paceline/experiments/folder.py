@@ -21,7 +21,6 @@ from paceline.files import all_or_nothing, left_behind, try_lock
 from paceline.kernels.jit import package_digest
 from paceline.kernels.state import NO_RECORD
 from paceline.parquet import write_table
-from paceline.policies.policy import Policy
 from paceline.simulation.totals import Totals
 
 if TYPE_CHECKING:
@@ -30,6 +29,21 @@ if TYPE_CHECKING:
 FORMAT = 3
 READ = (2, FORMAT)
 MANIFEST, HISTORY, LOCK = "manifest.json", "history", ".lock"
+# What a report on the run leaves beside it, chapters included.
+REPORTED = (
+    *(f"report.{ending}" for ending in ("html", "md", "json")),
+    *(f"{table}.{ending}" for table in ("summary", "problems", "together") for ending in ("csv", "tex")),
+    *(
+        f"{figure}.{ending}"
+        for figure in ("figure[12]", "prior-work")
+        for ending in ("png", "svg", "pdf", "csv", "tex")
+    ),
+    *(
+        f"figures/{kind}*.{ending}"
+        for kind in ("problem-", "together-", "grid-", "figure", "prior-work")
+        for ending in ("svg", "pdf")
+    ),
+)
 KEYS = ("name", "experiment", "file", "memory", "kernels", "versions", "host", "begun", "finished", "spells")
 
 
@@ -48,6 +62,7 @@ class RunFolder:
         if is_finished(path, self.manifest, experiment):
             self.drop_parts()
             return
+        self.drop_report()
         self.manifest |= described(experiment) | {"finished": None}
         write_manifest(path, self.manifest)
         for name in (PARTS,) if experiment.record is None else (PARTS, HISTORY):
@@ -103,6 +118,12 @@ class RunFolder:
             for part in (self.path / PARTS).iterdir():
                 part.unlink()
             (self.path / PARTS).rmdir()
+
+    def drop_report(self) -> None:
+        """A report on what was there would be taken for one on what is there now."""
+        for name in REPORTED:
+            for file in self.path.glob(name):
+                file.unlink()
 
     def add_time(self, seconds: float, engine: str) -> None:
         """Note a spell of work."""
@@ -177,7 +198,11 @@ def described(experiment: Experiment) -> dict[str, Any]:
         "experiment": experiment.to_dict(),
         "file": experiment.table,
         "folder": str(experiment.folder.resolve()),
-        "memory": {label: recorded(spec.policy) for label, spec in experiment.policies.items()},
+        # The fields of what each policy keeps count of, for the way back from the columns of a file.
+        "memory": {
+            label: [] if spec.policy.record == NO_RECORD else spec.policy.record.descr
+            for label, spec in experiment.policies.items()
+        },
     }
 
 
@@ -198,11 +223,6 @@ def new_manifest(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def recorded(policy: Policy) -> list[Any]:
-    """The fields of what a policy keeps count of, for the way back from the columns of a file."""
-    return [] if policy.record == NO_RECORD else policy.record.descr
-
-
 def write_manifest(path: Path, manifest: dict[str, Any]) -> None:
     """The manifest of a folder, new or changed."""
     with all_or_nothing(path / MANIFEST) as unfinished:
@@ -221,7 +241,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise UnreadableFile(f"{file} must be the manifest of a run; it is damaged or foreign") from error
     if version not in READ:
-        raise UnreadableFile(f"{file} has format {version}; this version reads {FORMAT}")
+        raise UnreadableFile(f"{file} has format {version}; this version reads {' and '.join(map(str, READ))}")
     if gaps:
         raise UnreadableFile(f"{file} must be the manifest of a run; it lacks {', '.join(gaps)}")
     found: dict[str, Any] = manifest

@@ -1,18 +1,14 @@
 """What a run is about to do, in words."""
 
-import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from paceline.compile import compile_ahead
 from paceline.experiments.cells import missing
 from paceline.experiments.experiment import Experiment
 from paceline.experiments.folder import check_folder, is_finished
+from paceline.experiments.speed import seconds_per_round
 from paceline.machine import cores
-from paceline.simulation.simulate import compile_first, run_trial
-
-TRIED_ROUNDS = 20_000
 
 
 def plan(experiment: Experiment, out: Path, workers: int | None, say: Callable[[str], None] | None = None) -> str:
@@ -24,35 +20,23 @@ def plan(experiment: Experiment, out: Path, workers: int | None, say: Callable[[
     lines = [
         f"{experiment.name}: {len(experiment.problems)} problems x {len(experiment.policies)} policies x "
         f"{experiment.trials} trials of {int(experiment.rounds[-1]):,} rounds",
-        f"{len(tasks)} tasks, {experiment.all_rounds:,} rounds in all; {left:,} rounds to do",
+        f"{len(tasks)} tasks, {sum(task.cost for task in tasks):,} rounds in all; {left:,} rounds to do",
     ]
     if left:
         policies = [spec.policy for spec in experiment.policies.values()]
         counts = [len(spec.problem.resources) for spec in experiment.problems]
-        compile_ahead(policies, ["simulation"], say, counts)
-        seconds = left * seconds_per_round(experiment) / (workers or cores())
+        compile_ahead(policies, ["simulation" if experiment.guard else "no guard"], say, counts)
+        first = {task.label: task.trials()[0] for task in reversed(tasks)}  # each policy on the first problem
+        times = seconds_per_round(first, turns=1)
+        seconds = left * sum(times.values()) / len(times) / (workers or cores())
         lines.append(f"estimated time: {span(seconds)} on {workers or cores()} workers like this machine's")
     return "\n".join(lines)
 
 
-def seconds_per_round(experiment: Experiment) -> float:
-    """Measured on the first problem, mean over policies."""
-    taken = 0.0
-    tasks = {task.label: task for task in reversed(experiment.tasks())}
-    for task in tasks.values():
-        trial = task.trials()[0]
-        compile_first(trial)
-        short = trial.checkpoints[-1:].clip(max=TRIED_ROUNDS)
-        start = time.perf_counter()
-        run_trial(replace(trial, checkpoints=short))
-        taken += (time.perf_counter() - start) / int(short[-1])
-    return taken / len(tasks)
-
-
-def in_words(count: int, one: str, many: str | None = None) -> str:
+def counted(count: int, one: str, many: str | None = None) -> str:
     """A number of things.
 
-    >>> in_words(1, "trial"), in_words(1200, "trial"), in_words(2, "policy", "policies")
+    >>> counted(1, "trial"), counted(1200, "trial"), counted(2, "policy", "policies")
     ('1 trial', '1,200 trials', '2 policies')
     """
     return f"{count:,} {one if count == 1 else many or one + 's'}"

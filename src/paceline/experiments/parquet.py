@@ -12,7 +12,7 @@ from paceline.errors import UnreadableFile
 from paceline.experiments.experiment import Layout
 from paceline.experiments.holdings import Holdings
 from paceline.parquet import arrow, write_tables
-from paceline.simulation.totals import Totals
+from paceline.simulation.totals import Totals, subset
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -130,16 +130,10 @@ def regrouped(pieces: Iterable[Totals], size: int) -> Iterator[tuple[int, Totals
         count += len(piece.earned)
         while count >= size:
             whole = stacked(waiting)
-            yield first, some_of(whole, slice(size))
-            waiting, first, count = [some_of(whole, slice(size, None))], first + size, count - size
+            yield first, subset(whole, slice(size))
+            waiting, first, count = [subset(whole, slice(size, None))], first + size, count - size
     if count:
         yield first, stacked(waiting)
-
-
-def some_of(totals: Totals, trials: slice) -> Totals:
-    """Some of the trials."""
-    parts: list[Any] = [part[trials] for part in totals]
-    return Totals(*parts)
 
 
 def stacked(pieces: list[Totals]) -> Totals:

@@ -8,16 +8,15 @@ import time
 import weakref
 from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from threading import Event
 
 from paceline.errors import InvalidValue, PacelineError
-from paceline.experiments.executors import Engine, Processes, dask_executor, engine_for
+from paceline.experiments.executors import Engine, Processes, dask_executor, engine_for, run_task
 from paceline.experiments.experiment import Experiment, Task
 from paceline.experiments.folder import RunFolder, open_folder
 from paceline.experiments.study import Study
-from paceline.experiments.tasks import run_task
 from paceline.interrupts import interrupts_for_us_alone
 from paceline.simulation.progress import Progress, progress_bar
 from paceline.simulation.simulate import Stopped, Trial
@@ -42,9 +41,20 @@ def run_experiment(
     scheduler, or "local". The numbers depend on none of them, to the last byte of the Parquet file. A finished task is
     kept at once: an interrupted run goes on where it was, and a finished one is found finished.
     """
+    if executor is not None and dask is not None:
+        raise InvalidValue(f"executor and dask must not both be given, got {executor!r} and {dask!r}")
     where = Path(tempfile.mkdtemp(prefix="paceline-")) if out is None else Path(out)
     try:
-        study = run_into(where, experiment, executor, dask, workers, progress)
+        with open_folder(where, experiment) as folder:
+            missing = folder.missing()
+            if missing:
+                trials = first_trials(missing)
+                chosen = engine_for(executor, trials, workers) if dask is None else dask_executor(dask, trials, workers)
+                with chosen as engine:
+                    play(missing, folder, engine, progress)
+            if not folder.finished():
+                folder.finish()
+        study = Study.open(where)
     except BaseException:
         if out is None:
             shutil.rmtree(where, ignore_errors=True)
@@ -54,46 +64,20 @@ def run_experiment(
     return study
 
 
-def run_into(
-    where: Path,
-    experiment: Experiment,
-    executor: str | Executor | None,
-    dask: str | None,
-    workers: int | None,
-    progress: bool,
-) -> Study:
-    """What `run_experiment` does once it has a folder."""
-    with open_folder(where, experiment) as folder:
-        missing = folder.missing()
-        if missing:
-            with choose_executor(executor, dask, first_trials(missing), workers) as engine:
-                started = time.monotonic()
-                try:
-                    with progress_bar(sum(task.cost for task in missing), progress) as bar:
-                        drive(engine, missing, folder, bar)
-                finally:
-                    folder.add_time(time.monotonic() - started, engine.name)
-        if not folder.finished():
-            folder.finish()
-    return Study.open(where)
-
-
-def choose_executor(
-    executor: str | Executor | None, dask: str | None, trials: list[Trial], workers: int | None
-) -> AbstractContextManager[Engine]:
-    """The engine that was asked for."""
-    if executor is not None and dask is not None:
-        raise InvalidValue(f"executor and dask must not both be given, got {executor!r} and {dask!r}")
-    return engine_for(executor, trials, workers) if dask is None else dask_executor(dask, trials, workers)
-
-
 def first_trials(tasks: Iterable[Task]) -> list[Trial]:
     """One trial for each kind of policy, number of resources and kind of loop: what must be compiled."""
-    found = {
-        (type(task.policy), len(task.field.problem.resources), task.field.delays is None): task
-        for task in reversed(list(tasks))
-    }
+    found = {(type(task.policy), task.field.loop): task for task in reversed(list(tasks))}
     return [task.trials()[0] for task in found.values()]
+
+
+def play(tasks: list[Task], folder: RunFolder, engine: Engine, progress: bool) -> None:
+    """Do the tasks, and note how long it took, even if they are not all done."""
+    started = time.monotonic()
+    try:
+        with progress_bar(sum(task.cost for task in tasks), progress) as bar:
+            drive(engine, tasks, folder, bar)
+    finally:
+        folder.add_time(time.monotonic() - started, engine.name)
 
 
 def drive(engine: Engine, tasks: list[Task], folder: RunFolder, bar: Progress) -> None:

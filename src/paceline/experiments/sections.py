@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from paceline.experiments.drawings import Drawer
-from paceline.experiments.messages import in_words, span
-from paceline.experiments.scores import CAPPED, DRAW
+from paceline.experiments.messages import counted, span
 from paceline.experiments.study import Study
 from paceline.experiments.summary import Line, problems_table, resources_in, summary_table, winner
-from paceline.experiments.sweeps import aggregate_sweep, policy_axes, problem_axes, problem_sweep
-from paceline.experiments.together import Together
+from paceline.experiments.sweeps import of_policies, policy_axes, problem_axes, problem_sweep
+from paceline.experiments.together import CAPPED, DRAW, Together
+from paceline.experiments.together import standings as standings_table
 from paceline.problems.resources import UNNAMED
 from paceline.problems.toml import to_toml
 from paceline.reports.page import Block, Figures, Fold, Heading, Section, Tabled, Terms, Verbatim, Words
@@ -26,20 +26,39 @@ Lines = Sequence[Sequence[Line]]  # by problem, then by policy
 
 def promise(lines: Lines) -> Words:
     """Whether the line of every resource held, loudly if one did not."""
-    every = [line for of_problem in lines for line in of_problem]
+    played = [line for of_problem in lines for line in of_problem]
+    every = [line for line in played if line.guard]
+    if not every:
+        return Words(f"Played without the guard: nothing is promised. {worst_of(played)}")
     broken = [line for line in every if not line.min_headroom >= 0.0]
     resources = resources_in(every)
     if not broken:
         whose = "The budget line" if len(resources) == 1 else "The budget line of every resource"
-        return Words(f"{whose} held after every round of every trial; the smallest headroom was {lowest_of(every)}.")
+        free = "" if len(every) == len(played) else f" So much behind the guard. Without it: {worst_of(played)}"
+        kept = f"{whose} held after every round of every trial; the smallest headroom was {lowest_of(every)}."
+        return Words(kept + free)
     worst = min(broken, key=lambda line: line.min_headroom)
     where = min(worst.headrooms, key=lambda name: worst.headrooms[name])
     line_of = "the line" if resources == [UNNAMED] else f"the line of {where}"
     return Words(
-        f"OVERSPENT: the budget line was broken in {in_words(len(broken), 'run')} of {len(every):,}. The worst is "
+        f"OVERSPENT: the budget line was broken in {counted(len(broken), 'run')} of {len(every):,}. The worst is "
         f"{worst.policy} on {worst.problem}, {three_digits(-worst.min_headroom)} above {line_of}. "
         "The guard makes this impossible, so these numbers are damaged or were not made by it: do not use them.",
         "alarm",
+    )
+
+
+def worst_of(lines: Sequence[Line]) -> str:
+    """Without the guard: how many crossed a line, and the worst."""
+    free = [line for line in lines if not line.guard]
+    crossed = [line for line in free if max(line.violations.values()) > 0.0]
+    if not crossed:
+        return f"none of {counted(len(free), 'run')} crossed a line all the same."
+    worst = max(crossed, key=lambda line: max(line.violations.values()))
+    amount = three_digits(max(worst.violations.values()))
+    return (
+        f"{len(crossed):,} of {counted(len(free), 'run')} crossed a line, the worst by {amount} ({worst.policy} on "
+        f"{worst.problem})."
     )
 
 
@@ -64,8 +83,8 @@ def what_was_run(study: Study) -> Section:
             name,
             str(problem.arms),
             write_budget(problem, ".6g"),
-            f"{best.value:.6g}",
-            str(best.case),
+            f"{best.value:.6g}" if problem.is_known else "–",
+            str(best.case) if problem.is_known else "–",
             "coupled" if problem.coupled else "independent",
         )
         for name, problem in zip(study.names, study.problems, strict=True)
@@ -74,7 +93,7 @@ def what_was_run(study: Study) -> Section:
     problems = Table(("problem", "arms", "budget", "best value", "case", "reward and cost"), rows)
     caption = "Problems: the best value is what a round can earn on average, the case that of the optimum"
     listed = Tabled(problems, caption)
-    points = in_words(len(study.rounds), "checkpoint")
+    points = counted(len(study.rounds), "checkpoint")
     return Section(
         "What was run",
         [
@@ -87,12 +106,18 @@ def what_was_run(study: Study) -> Section:
     )
 
 
+def standings(ranked: Sequence[Together]) -> Section:
+    """Every policy beside the best one, after the rounds that were asked for."""
+    caption = "Regret over that of the best policy of the line [95 % interval over problems]"
+    return Section("Every policy beside the best", [Tabled(standings_table(ranked), caption)])
+
+
 def together(found: Together, problems: int, reference: str, draw: Drawer) -> Section:
     """Geometric means over problems in units of the limit, and the tails; nothing for a single problem."""
     if len(found) < 2:
         return Section("", ())
     left_out = problems - len(found)
-    others = f" {in_words(left_out, 'problem has', 'problems have')} a limit of 0 and cannot count here."
+    others = f" {counted(left_out, 'problem has', 'problems have')} a limit of 0 and cannot count here."
     tails = found.tails(reference)
     return Section(
         "All problems together",
@@ -137,29 +162,35 @@ def summary(lines: Sequence[Line], reference: str) -> Tabled:
     return Tabled(summary_table(lines, reference), caption)
 
 
-def grids(study: Study, lines: Lines, found: Together, reference: str, draw: Drawer) -> Section:
+def grids(experiment: Mapping[str, Any], lines: Lines, found: Together, reference: str, draw: Drawer) -> Section:
     """Regret against what was swept in problems and, over all problems, in policies."""
     drawn = [
         (axis, problem_sweep(axis, lines), f"means over {most} problems" if most > 1 else "")
-        for axis in problem_axes(study.experiment["problems"])
+        for axis in problem_axes(experiment["problems"])
         for most in [max(map(len, axis.at))]
     ]
     if len(found) > 1:
-        ratios = {score.label: score.ratio for score in found.scores(reference)}
+        ratios = [score.ratio for score in found.scores(reference)]
         drawn += [
-            (axis, aggregate_sweep(axis, ratios), "over all problems; the points share their draws")
-            for axis in policy_axes(study.experiment["policies"])
+            (
+                axis,
+                of_policies(axis, ratios, "Regret / limit, geometric mean"),
+                "over all problems; the points share their draws",
+            )
+            for axis in policy_axes(experiment["policies"])
         ]
     if not drawn:
         return Section("", ())
     said = f"The first {MOST_SWEEPS} of {len(drawn)} combinations are drawn; summary.csv has all."
     notes: list[Block] = [Words(said, "note")] if len(drawn) > MOST_SWEEPS else []
     figures = [draw.sweep(f"grid-{number}", *each) for number, each in enumerate(drawn[:MOST_SWEEPS], start=1)]
-    return Section("Grids", [*notes, Figures(study.labels, figures)])
+    return Section("Grids", [*notes, Figures(found.labels, figures)])
 
 
 def problem_by_problem(lines: Lines, drawn: Sequence[Figures], reference: str) -> Section:
-    """A part for each problem, folded if they are many."""
+    """A part for each problem, folded if they are many; the table of the only one is the result."""
+    if len(lines) == 1:
+        return Section("In figures", drawn)
     parts: list[Block] = []
     if len(drawn) < len(lines):
         words = f"Figures are drawn for the first {len(drawn)} of {len(lines)} problems; the tables are there for all."
@@ -168,9 +199,7 @@ def problem_by_problem(lines: Lines, drawn: Sequence[Figures], reference: str) -
         name, own = of_problem[0].problem, drawn[number : number + 1]
         content: list[Block] = [summary(of_problem, reference), *own]
         won_by = winner(of_problem)
-        if len(lines) == 1:
-            parts += [Heading(name), *own]  # the table of the only problem is the result
-        elif len(lines) <= FEW_PROBLEMS:
+        if len(lines) <= FEW_PROBLEMS:
             parts += [Heading(name), *content]
         else:
             parts.append(Fold(name, content, "a draw" if won_by == DRAW else f"won by {won_by}"))
@@ -189,7 +218,7 @@ def provenance(study: Study) -> Section:
         *((f"host: {name}", str(value)) for name, value in manifest["host"].items()),
         ("begun", manifest["begun"]),
         ("finished", str(manifest["finished"])),
-        ("time at work", f"{span(seconds)}, in {in_words(len(spells), 'spell')} on {engines}"),
+        ("time at work", f"{span(seconds)}, in {counted(len(spells), 'spell')} on {engines}"),
     )
     return Section(
         "Provenance",

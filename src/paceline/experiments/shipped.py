@@ -8,11 +8,12 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from paceline import checks, paper
+from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.experiments.experiment import Experiment, check_horizons
 from paceline.experiments.runner import run_experiment
 from paceline.experiments.study import Study
+from paceline.paper.instances import figure_file
 from paceline.policies import POLICIES, PoliciesLike, label_policies
 from paceline.policies.policy import Policy
 from paceline.problems import families
@@ -178,6 +179,6 @@ def reproduce(
 def papers_experiment(figure: int, rounds: int | None, trials: int | None, seed: int) -> Experiment:
     """The experiment of a figure, perhaps at another scale."""
     checks.whole("figure", figure, 1, 2)
-    table = read_toml(Path(paper.__file__).with_name(f"figure{figure}.toml"))
+    table = figure_file(figure)
     changes = {"rounds": rounds, "trials": trials, "seed": seed}
     return Experiment.from_table(table | {key: value for key, value in changes.items() if value is not None})

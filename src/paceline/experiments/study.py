@@ -14,12 +14,11 @@ from paceline.experiments.cells import TOTALS
 from paceline.experiments.experiment import history_file
 from paceline.experiments.folder import HISTORY, MANIFEST, read_manifest
 from paceline.experiments.holdings import holdings_of
-from paceline.experiments.messages import in_words as count_in_words
+from paceline.experiments.messages import counted
 from paceline.experiments.parquet import groups, totals_of
-from paceline.experiments.scores import Score
-from paceline.experiments.together import Together
+from paceline.experiments.together import Score, Together
 from paceline.problems.problem import Problem
-from paceline.reports.tables import Table, mean_and_error
+from paceline.reports.tables import INTERVAL, Table, mean_and_interval
 from paceline.simulation.history import History
 from paceline.simulation.recording import Record, read_record
 from paceline.simulation.results import Results, Run
@@ -50,6 +49,7 @@ class Study(Mapping[str, Results]):
         self.rounds = np.array(self.experiment["rounds"], np.int64)
         self.trials: int = self.experiment["trials"]
         self.seed: int = self.experiment["seed"]
+        self.guard: bool = self.experiment.get("guard", True)
         self.names = [entry["name"] for entry in self.experiment["problems"]]
         self.labels = [entry["label"] for entry in self.experiment["policies"]]
 
@@ -87,26 +87,38 @@ class Study(Mapping[str, Results]):
         return [Problem.from_dict(entry["problem"]) for entry in self.experiment["problems"]]
 
     @cached_property
+    def unknown(self) -> list[str]:
+        """The names of worlds whose true means nobody told: there is no regret on them."""
+        return [name for name, problem in zip(self.names, self.problems, strict=True) if not problem.is_known]
+
+    @cached_property
     def size(self) -> str:
         """How much was done, in words."""
         late = in_words(read_delays(self.experiment["problems"][0].get("delay")))
         return (
-            f"{count_in_words(len(self), 'problem')}, {count_in_words(len(self.labels), 'policy', 'policies')}, "
-            f"{count_in_words(self.trials, 'trial')} of {int(self.rounds[-1]):,} rounds, seed {self.seed}"
+            f"{counted(len(self), 'problem')}, {counted(len(self.labels), 'policy', 'policies')}, "
+            f"{counted(self.trials, 'trial')} of {int(self.rounds[-1]):,} rounds, seed {self.seed}"
             + (f", {late}" if late else "")
+            + ("" if self.guard else ", without the guard")
         )
 
     def table(self) -> Table:
-        """A line per problem: the steady regret of every policy at the last round."""
+        """A line per problem: the steady regret of every policy at the last round.
+
+        Of a world that does not tell its true means there is no regret: its line has what was earned.
+        """
         return self._table
 
     @cached_property
     def _table(self) -> Table:
-        rows = tuple(
-            (name, *(mean_and_error(results[label].steady_regret[:, -1]) for label in self.labels))
-            for name, results in self.results()
-        )
-        return Table(("problem", *self.labels), rows)
+        rows = []
+        for name, results in self.results():
+            quantity = "steady_regret" if results.problem.is_known else "reward"
+            rows.append((name, *(mean_and_interval(getattr(run, quantity)[:, -1]) for run in results.values())))
+        shown = "Rewards" if len(self.unknown) == len(self) else "Steady regret"
+        notes = [f"{shown} at round {int(self.rounds[-1]):,}."] + [INTERVAL] * (self.trials > 1)
+        notes += [f"{name}: rewards, as its true means are not known." for name in self.unknown]
+        return Table(("problem", *self.labels), tuple(rows), tuple(notes))
 
     @cached_property
     def together(self) -> Together:
@@ -119,7 +131,7 @@ class Study(Mapping[str, Results]):
     def new_together(self) -> Together:
         """The same before any problem was read."""
         horizons = [at for at in self.manifest["file"].get("horizons", []) if at <= self.rounds[-1]]
-        return Together(self.name, self.size, self.labels, self.rounds, horizons)
+        return Together(self.name, self.size, self.labels, self.rounds, horizons, self.guard)
 
     def scores(self, reference: str | None = None) -> list[Score]:
         """How each policy did over all problems, against the limit and against a reference (suak, or the first)."""
@@ -131,11 +143,20 @@ class Study(Mapping[str, Results]):
 
         return together_figure(self.together, path)
 
-    def report(self, out: str | os.PathLike[str] | None = None, reference: str | None = None) -> list[Path]:
-        """Write the page, its figures and its tables; see `paceline report`."""
-        from paceline.experiments.report import write_report
+    def tables(self) -> str:
+        """What a terminal shows: scores over all problems, and each problem; of the only one all there is."""
+        scores = [str(self.together.table())] if len(self.together) else []
+        own = self[self.names[0]].table() if len(self) == 1 and not self.unknown else self.table()
+        return "\n\n".join([*scores, str(own)])
 
-        return write_report(self, out, reference)
+    def report(self, out: str | os.PathLike[str] | None = None, reference: str | None = None) -> list[Path]:
+        """Write the page, its figures and its tables, to the folder of the run unless told otherwise.
+
+        ``reference`` is the policy that the others are held against: suak unless given, or the first if there is none.
+        """
+        from paceline.experiments.report import Report
+
+        return Report([self], reference).write(self.path if out is None else Path(out))
 
     def __getitem__(self, name: str) -> Results:
         if name not in self.names:
@@ -183,9 +204,9 @@ class Study(Mapping[str, Results]):
             memory = np.dtype((np.record, fields)) if fields else NOTHING
             totals = totals_of(list(own), len(self.rounds), len(problem.resources), memory)
             shown = self.experiment["policies"][policy]["policy"]
-            runs[label] = Run(label, shown, problem, self.rounds, totals, self.history_of(number, policy))
+            runs[label] = Run(label, shown, problem, self.rounds, totals, self.history_of(number, policy), self.guard)
         late = in_words(read_delays(self.experiment["problems"][number].get("delay")))
-        return Results(problem, self.seed, self.rounds, runs, late)
+        return Results(problem, self.seed, self.rounds, runs, late, self.guard)
 
     def history_of(self, number: int, place: int) -> History | None:
         """The rounds of one policy on one problem that were kept, if any were."""

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paceline.experiments.scores import CAUSES, DRAW, headroom, note_on_limits, outcomes, write_limit
-from paceline.reports.tables import Table, mean_and_interval, of_resources, spending_headings
-from paceline.simulation.results import Results, Run
+from paceline.experiments.together import CAUSES, DRAW, headroom, note_on_limits, outcomes, write_limit
+from paceline.reports.tables import UNGUARDED, Table, mean_and_interval, of_resources, spending_headings
+from paceline.simulation.results import Results
 from paceline.statistics import Estimate, mean_difference, mean_of, mean_ratio, standard_error, three_digits
 
 Floats = npt.NDArray[np.float64]
@@ -41,6 +41,12 @@ class Line:
     means: dict[str, float]
     spent: dict[str, float]
     headrooms: dict[str, float]
+    guard: bool = True
+
+    @property
+    def violations(self) -> dict[str, float]:
+        """The worst by which a line was crossed in any round of any trial, by resource."""
+        return {name: max(-lowest, 0.0) for name, lowest in self.headrooms.items()}
 
     @property
     def min_headroom(self) -> float:
@@ -64,35 +70,35 @@ def summarise_runs(problem: str, results: Results, reference: str, limit: float,
     (True, 0.0, 1.0)
     """
     against = results[reference].steady_regret[:, -1]
-    return [summarise_run(problem, run, against, limit, capped) for run in results.values()]
-
-
-def summarise_run(problem: str, run: Run, reference: Floats, limit: float, capped: bool) -> Line:
-    """The line of one policy, held against the final steady regret of the reference."""
-    finals = run.steady_regret[:, -1]
-    return Line(
-        problem=problem,
-        policy=run.label,
-        trials=len(finals),
-        rounds=int(run.rounds[-1]),
-        limit=limit,
-        capped=capped,
-        finals=finals,
-        error=standard_error(finals),
-        own=mean_of(finals),
-        difference=float(finals.mean() - reference.mean()),
-        interval=mean_difference(finals, reference),
-        ratio=mean_ratio(finals, reference),
-        means={
-            "pseudo_regret": float(run.pseudo_regret[:, -1].mean()),
-            "regret": float(run.regret[:, -1].mean()),
-            **{f"{cause}_regret": float(run.breakdown()[cause][:, -1].mean()) for cause in CAUSES},
-            "skips": float(run.skips[:, -1].mean()),
-            "idle_rounds": float(run.idle[:, -1].mean()),
-        },
-        spent={name: float(spent[:, -1].mean() / run.rounds[-1]) for name, spent in run.by_resource("spent").items()},
-        headrooms={name: float(lowest.min()) for name, lowest in run.by_resource("min_headroom").items()},
-    )
+    last = int(results.rounds[-1])
+    return [
+        Line(
+            problem=problem,
+            policy=run.label,
+            trials=len(finals),
+            rounds=last,
+            limit=limit,
+            capped=capped,
+            finals=finals,
+            error=standard_error(finals),
+            own=mean_of(finals),
+            difference=float(finals.mean() - against.mean()),
+            interval=mean_difference(finals, against),
+            ratio=mean_ratio(finals, against),
+            means={
+                "pseudo_regret": float(run.pseudo_regret[:, -1].mean()),
+                "regret": float(run.regret[:, -1].mean()),
+                **{f"{cause}_regret": float(run.breakdown()[cause][:, -1].mean()) for cause in CAUSES},
+                "skips": float(run.skips[:, -1].mean()),
+                "idle_rounds": float(run.idle[:, -1].mean()),
+            },
+            spent={name: float(spent[:, -1].mean() / last) for name, spent in run.by_resource("spent").items()},
+            headrooms={name: float(lowest.min()) for name, lowest in run.by_resource("min_headroom").items()},
+            guard=run.guard,
+        )
+        for run in results.values()
+        for finals in [run.steady_regret[:, -1]]
+    ]
 
 
 def resources_in(lines: Iterable[Line]) -> list[str]:
@@ -109,34 +115,27 @@ def summary_table(lines: Sequence[Line], reference: str, resources: Sequence[str
         f"minus {reference}",
         f"ratio to {reference}",
         "skips",
-        *spending_headings(names),
+        *spending_headings(names, lines[0].guard),
     )
     rows = tuple(
         (
             line.policy,
             mean_and_interval(line.finals),
             "reference" if line.policy == reference else difference(line),
-            ratio(line) if line.policy != reference else "1",
+            "1" if line.policy == reference else "–" if line.ratio is None else str(line.ratio),
             three_digits(line.means["skips"]),
             *(f"{line.spent[name]:.5f}" if name in line.spent else "–" for name in names),
-            *(headroom(line.headrooms[name]) if name in line.spent else "–" for name in names),
+            *(headroom(line.headrooms[name], line.guard) if name in line.spent else "–" for name in names),
         )
         for line in lines
     )
-    return Table(headings, rows)
+    return Table(headings, rows, () if lines[0].guard else (UNGUARDED,))
 
 
 def difference(line: Line) -> str:
     """The difference to the reference with its interval, if it has one."""
     ends = "" if line.interval is None else f" [{signed(line.interval.low)}, {signed(line.interval.high)}]"
     return signed(line.difference) + ends
-
-
-def ratio(line: Line) -> str:
-    """The ratio to the reference with its interval, if it has one."""
-    if line.ratio is None:
-        return "–"
-    return str(line.ratio) if line.ratio.known else three_digits(line.ratio.value)
 
 
 def signed(value: float) -> str:
@@ -174,7 +173,8 @@ def records(by_problem: Sequence[Sequence[Line]], experiment: dict[str, Any]) ->
     """All lines with all numbers, and where in its grids each stands: a row each of a CSV file."""
     problems, policies = experiment["problems"], experiment["policies"]
     resources = resources_in(line for lines in by_problem for line in lines)
-    spent, lowest = (of_resources(thing, resources, "_") for thing in ("spent_per_round", "min_headroom"))
+    amounts = ("spent_per_round", "min_headroom", "violation")
+    spent, lowest, worst = (of_resources(thing, resources, "_") for thing in amounts)
     return [
         {
             "problem": line.problem,
@@ -195,6 +195,7 @@ def records(by_problem: Sequence[Sequence[Line]], experiment: dict[str, Any]) ->
             **line.means,
             **{column: line.spent.get(name) for column, name in zip(spent, resources, strict=True)},
             **{column: line.headrooms.get(name) for column, name in zip(lowest, resources, strict=True)},
+            **({} if line.guard else dict(zip(worst, (line.violations.get(name) for name in resources), strict=True))),
         }
         for lines, field in zip(by_problem, problems, strict=True)
         for line, spec in zip(lines, policies, strict=True)

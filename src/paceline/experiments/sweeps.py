@@ -1,19 +1,47 @@
 """Grids of an experiment, as regret against one parameter at a time."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from paceline.experiments.keys import shown
-from paceline.experiments.problem_specs import TABLE
+from paceline.experiments.entries import TABLE
+from paceline.experiments.grids import shown
 from paceline.experiments.summary import Line
-from paceline.reports.sweep import Sweep, Trace
 from paceline.statistics import Estimate
 
 Entry = dict[str, Any]  # a problem or a policy in the manifest
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Points that belong together, one for each value of the parameter."""
+
+    places: Sequence[int]  # the place of each point's policy, for its colour
+    means: Sequence[float]
+    lows: Sequence[float]
+    highs: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Traces over the values of one parameter, everything else the same: numbers in their order, or words.
+
+    >>> Sweep("budget", (0.4, 0.5), (), "Steady regret").numeric, Sweep("order", ("first",), (), "Regret").numeric
+    (True, False)
+    """
+
+    parameter: str
+    values: tuple[float, ...] | tuple[str, ...]
+    traces: Sequence[Trace]
+    quantity: str
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the parameter is a number."""
+        return not any(isinstance(value, str) for value in self.values)
 
 
 @dataclass(frozen=True)
@@ -91,13 +119,13 @@ def problem_sweep(axis: Axis, by_problem: Sequence[Sequence[Line]]) -> Sweep:
         at = [[by_problem[number][place] for number in numbers] for numbers in axis.at]
         means = np.array([np.mean([line.mean for line in lines]) for lines in at])
         errors = np.array([np.sqrt(sum(radius(line) ** 2 for line in lines)) / len(lines) for lines in at])
-        traces.append(trace((place,) * len(at), means.tolist(), (means - errors).tolist(), (means + errors).tolist()))
-    return Sweep(axis.parameter, axis.shown, tuple(traces), "Steady regret")
+        traces.append(Trace([place] * len(at), means.tolist(), (means - errors).tolist(), (means + errors).tolist()))
+    return Sweep(axis.parameter, axis.shown, traces, "Steady regret")
 
 
 def policy_sweep(axis: Axis, lines: Sequence[Line]) -> Sweep:
     """Mean steady regret on one problem against a parameter of a policy, with 95 % intervals over trials."""
-    estimates = {line.policy: Estimate(line.mean, line.mean - radius(line), line.mean + radius(line)) for line in lines}
+    estimates = [Estimate(line.mean, line.mean - radius(line), line.mean + radius(line)) for line in lines]
     return of_policies(axis, estimates, "Steady regret")
 
 
@@ -106,23 +134,13 @@ def radius(line: Line) -> float:
     return 0.0 if line.own is None else line.own.high - line.mean
 
 
-def aggregate_sweep(axis: Axis, ratios: Mapping[str, Estimate]) -> Sweep:
-    """Regret in units of the limit over all problems against a parameter of a policy, with the 95 % interval.
+def of_policies(axis: Axis, estimates: Sequence[Estimate], quantity: str) -> Sweep:
+    """One trace through policies, of which ``estimates`` has all in their order, against a parameter, with intervals.
 
     The points share problems and draws: they differ by less than their intervals say.
     """
-    return of_policies(axis, ratios, "Regret / limit, geometric mean")
-
-
-def of_policies(axis: Axis, estimates: Mapping[str, Estimate], quantity: str) -> Sweep:
-    """One trace through policies; ``estimates`` has all policies in their order."""
-    places = tuple(numbers[0] for numbers in axis.at)
-    chosen = [list(estimates.values())[place] for place in places]
+    places = [numbers[0] for numbers in axis.at]
+    chosen = [estimates[place] for place in places]
     means = [one.value for one in chosen]
     lows, highs = ([getattr(one, end) if one.known else one.value for one in chosen] for end in ("low", "high"))
-    return Sweep(axis.parameter, axis.shown, (trace(places, means, lows, highs),), quantity)
-
-
-def trace(places: tuple[int, ...], means: list[float], lows: list[float], highs: list[float]) -> Trace:
-    """A trace from lists."""
-    return Trace(places, tuple(means), tuple(lows), tuple(highs))
+    return Sweep(axis.parameter, axis.shown, [Trace(places, means, lows, highs)], quantity)

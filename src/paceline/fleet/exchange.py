@@ -10,7 +10,7 @@ from paceline import checks
 from paceline.errors import InvalidValue, JournalFailed, in_one_line
 from paceline.fleet import protocol
 from paceline.fleet.lives import Intent, parts_of
-from paceline.fleet.protocol import Answer, Figures, Units
+from paceline.fleet.protocol import Answer, Figures, Left, Units
 from paceline.fleet.settings import apply_change
 from paceline.fleet.sums import learned, sums_from
 from paceline.interrupts import interrupts_held
@@ -18,6 +18,7 @@ from paceline.live import changes, requests
 from paceline.live.bandit import Bandit
 from paceline.live.events import Merge, Pace
 from paceline.live.ledger import Ledger
+from paceline.live.pulls import RESERVED, TOLD, Row, Told
 
 if TYPE_CHECKING:
     from paceline.fleet.member import Member
@@ -48,9 +49,18 @@ def figures_of(member: "Member") -> Figures:
     )
 
 
-def estate_of(ledger: Ledger) -> dict[int, Units]:
+def estate_of(ledger: Ledger) -> dict[int, Left]:
     """What is reserved for open decisions, by their numbers."""
-    return {number: pull.reserved for number, pull in ledger.pending.items() if any(pull.reserved)}
+    return {number: left_open(pull) for number, pull in ledger.pending.items() if any(pull[RESERVED])}
+
+
+def left_open(pull: Row) -> Left:
+    """What is reserved for a decision where its cost is not known."""
+    reserved: Units = pull[RESERVED]
+    told: Told | None = pull[TOLD]
+    if told is None:
+        return reserved
+    return tuple([units if cost is None else None for units, cost in zip(reserved, told.costs, strict=True)])
 
 
 def largest_costs(ledger: Ledger) -> Units:
@@ -97,6 +107,29 @@ def book_money(member: "Member", units: Units) -> None:
             given = {name: amount for name, amount in zip(ledger.config.names, some, strict=True) if amount}
             amount: Any = some[0] if ledger.is_unnamed else given
             (Bandit.credit if sign > 0 else Bandit.debit)(member, amount, rate=False)
+
+
+def repay_pool(member: "Member", figures: Figures) -> bool:
+    """Give back this worker's share of what the pool owes, if it owes; whether the books have changed."""
+    answer = member._answer
+    if answer is None or min(answer.pool) >= 0:
+        return False
+    member._answer = answer._replace(pool=tuple([max(units, 0) for units in answer.pool]))  # once for each answer
+    headroom = tuple([min(units, MOST_AT_ONCE) for units in figures.headroom(member._standing)])
+    share = protocol.share_of_debt(answer, headroom)
+    move_money(member, tuple([-units for units in share]), protocol.give_back(member._standing, share))
+    return True
+
+
+def hand_over(member: "Member", keeps_debt: bool) -> None:
+    """Take all headroom off the line, to be given back; a debt goes with it unless the worker keeps it."""
+    while True:
+        left = [member._ledger.headroom(d) for d in range(len(member._ledger.rolled))]
+        some = [min(max(units, 0 if keeps_debt else -MOST_AT_ONCE), MOST_AT_ONCE) for units in left]
+        if not any(some):
+            return
+        units = tuple(some)
+        move_money(member, tuple([-each for each in units]), protocol.give_back(member._standing, units))
 
 
 def move_money(member: "Member", units: Units, standing: protocol.Standing) -> None:

@@ -1,4 +1,4 @@
-"""`join`: a `Bandit` whose money and learning are part of a fleet."""
+"""A `Bandit` whose money and learning are part of a fleet; `join` makes one (joining.py)."""
 
 import logging
 import os
@@ -14,15 +14,14 @@ from paceline import checks
 from paceline.errors import InvalidValue, StoreFailed, UnknownName
 from paceline.fleet import exchange, process, protocol
 from paceline.fleet.lives import Intent, LifeFile, new_life, owner_of, standing_in, worker_name
-from paceline.fleet.protocol import Answer, Hello, Standing, Units, give_back
+from paceline.fleet.protocol import Answer, Hello, Standing, Units
 from paceline.fleet.settings import apply_change, config_of, credit_units, for_worker
 from paceline.fleet.status import fleet_status
-from paceline.fleet.store import Store, WorkerRow, check_name, open_store
+from paceline.fleet.store import Store, WorkerRow, check_name
 from paceline.fleet.sums import pulls_of
 from paceline.live import recovery
-from paceline.live.bandit import SNAPSHOT_EVERY, Amount, Bandit, MaxCost
+from paceline.live.bandit import Amount, Bandit, MaxCost
 from paceline.live.changes import learn_from_others
-from paceline.live.keeper import KEEP
 from paceline.live.options import check_options
 from paceline.live.sums import sums_in
 from paceline.policies import PolicyLike
@@ -74,11 +73,25 @@ class Member(Bandit):
         self._changes: list[dict[str, Any]] = []
         self._is_closed = False
         self._reset()
+        try:
+            self._begin(journal, clock, options, recorded)
+        except BaseException:  # nobody else could close its journal
+            self._let_go_of_journal()
+            raise
+
+    def _begin(
+        self,
+        journal: str | os.PathLike[str] | None,
+        clock: Callable[[], float],
+        options: Mapping[str, Any],
+        recorded: list[dict[str, Any]],
+    ) -> None:
+        """Begin a life, or go on with the one that a journal has."""
         if self._life_file is not None and journal is not None and os.path.exists(self._life_file.path):
             self._reopen(journal, clock, options)
         else:
             if journal is not None and os.path.exists(journal) and os.path.getsize(journal):
-                raise InvalidValue(f"journal {journal} must be new, or of a member of fleet {fleet}, got another")
+                raise InvalidValue(f"journal {journal} must be new, or of a member of fleet {self.fleet}, got another")
             self._standing = no_standing(new_life(self._name), self._origin)
             self._keep_life(self._standing)
             settings = for_worker(self._origin)
@@ -88,6 +101,12 @@ class Member(Bandit):
         for change in recorded[known:]:
             exchange.take_change(self, change)
         self._call_off_staleness()
+
+    def _let_go_of_journal(self) -> None:
+        """Free the journal for others, if it was opened."""
+        journal = getattr(self, "_journal", None)
+        if journal is not None:
+            journal.close()
 
     def __del__(self) -> None:
         """Nobody has it any more, and nobody has closed it: it stays, until there is time to hand back what it holds.
@@ -153,6 +172,11 @@ class Member(Bandit):
         """The version of the settings that are in force here."""
         return len(self._changes) + 1
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether the last exchange with the store has failed."""
+        return self._trouble is not None
+
     def sync(self) -> None:
         """Exchange sums, money, settings and news with the store now; `StoreFailed` if it cannot be reached."""
         with self._lock:
@@ -192,6 +216,8 @@ class Member(Bandit):
                 self._say_hello()
             with self._lock:
                 figures = exchange.figures_of(self)
+                if exchange.repay_pool(self, figures):
+                    figures = exchange.figures_of(self)
                 target = exchange.target_of(self, figures)
                 self._standing, message = protocol.compose(self._standing, figures, target, self.version, self._cursor)
                 rounds, told = figures.rounds, self._ledger.told
@@ -474,16 +500,23 @@ class Member(Bandit):
             if self._owns_store:
                 self._store.close()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing may be done any more: closed, or a change that its journal did not take."""
+        with self._lock:
+            return self._stopped is not None
+
     def _hand_back(self) -> None:
-        """Give back all headroom, and say goodbye; the money is off the line before a word is said of it."""
+        """Give back all headroom, and say goodbye; the money is off the line before a word is said of it.
+
+        A debt is handed over as well, unless there is a journal: then the life may go on, and repays it.
+        """
         give_up = time.monotonic() + LAST_WORDS
         with self._exchange_lock:  # an exchange that is under way comes to its end
             with self._lock:
                 if self._stopped is not None:
                     return
-                held = tuple([max(self._ledger.headroom(d), 0) for d in range(len(self._ledger.rolled))])
-                held = tuple([min(units, exchange.MOST_AT_ONCE) for units in held])
-                exchange.move_money(self, tuple([-units for units in held]), give_back(self._standing, held))
+                exchange.hand_over(self, keeps_debt=self._life_file is not None)
                 if self._life_file is None:
                     self._stopped = CLOSED_MEMBER  # nothing is spent or learned after the last word
             while True:
@@ -528,65 +561,3 @@ def no_standing(life: str, settings: Mapping[str, Any]) -> Standing:
     """The dealings of a new life: none."""
     none = (0,) * len(config_of(settings).resources)
     return Standing(life, none, none)
-
-
-def join(
-    store: Store | str,
-    name: str,
-    *,
-    worker: str | None = None,
-    journal: str | os.PathLike[str] | None = None,
-    stale_after: float | None = None,
-    sync_every: float | None = 1.0,
-    clock: Callable[[], float] = time.time,
-    fsync: bool = False,
-    snapshot_every: int | None = SNAPSHOT_EVERY,
-    rotate_every: int | None = None,
-    closed: str = KEEP,
-    **settings: Any,
-) -> Member:
-    """Become a worker of a fleet: a `Bandit` that shares one budget, and what is learned, with other processes.
-
-    ``store``        where the workers meet: sqlite:///file, for processes of one machine, or postgresql://...
-    ``name``         of the fleet.
-    ``settings``     those of `Bandit` (arms, budget, ...): the fleet is made with them if it is not there. If it is, it
-                     must have been made with the same; without any it must be there.
-    ``worker``       a name to be shown; the machine and the process unless given. Several lives may share it.
-    ``journal``      a file that makes a restarted worker the same one, which has lost nothing. ``fsync``,
-                     ``snapshot_every``, ``rotate_every`` and ``closed`` are as of `Bandit.open`.
-    ``stale_after``  seconds without contact to the store after which the worker spends what it has, and mints no more.
-    ``sync_every``   seconds between exchanges while something changes; None for exchanges by `Member.sync` alone.
-
-    The promise: all that all workers have spent and reserved is at most all that has come in, at every instant,
-    whatever is lost, late or dead (see docs/fleet.md for the proof).
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     url = f"sqlite:///{folder}/ads.db"
-    ...     with join(url, "ads", arms=["banner", "video"], budget=0.5) as one, join(url, "ads") as other:
-    ...         decisions = [member.ask() for member in (one, other) for _ in range(4)]
-    ...         one.sync()
-    ...         len(one.workers())
-    2
-    """
-    opened = open_store(store) if isinstance(store, str) else store
-    if not isinstance(opened, Store):
-        raise InvalidValue(f"store must be an address or a store, got {store!r}")
-    is_ours = opened is not store
-    upkeep = {"fsync": fsync, "snapshot_every": snapshot_every, "rotate_every": rotate_every, "closed": closed}
-    try:
-        if settings:
-            opened.make(name, settings, worker_name(worker))
-        member = Member(
-            opened, name, worker, journal, stale_after, sync_every, clock, is_ours, upkeep if journal else {}
-        )
-    except BaseException:
-        if is_ours:
-            opened.close()
-        raise
-    try:
-        member._exchange()
-    except StoreFailed:
-        LOG.info("worker %s begins without the store", member._name)
-    member._begin_thread()
-    return member

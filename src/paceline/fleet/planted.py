@@ -14,6 +14,7 @@ class Rules(NamedTuple):
     take: Callable[[Standing, Answer], tuple[Standing, Units]] = protocol.take
     declare_dead: Callable[[Account, Row], tuple[Account, Row]] = protocol.declare_dead
     debits_late: bool = False  # a worker takes what it gives back off its line only when the answer has come
+    forgets_debt: bool = False  # a worker that closes keeps what it owes to itself
 
 
 def take_increments(standing: Standing, answer: Answer) -> tuple[Standing, Units]:
@@ -61,10 +62,20 @@ def receive_sums_as_increments(
     return account, row, answer
 
 
+def receive_without_debt(
+    account: Account, row: Row | None, message: Sync, now: int
+) -> tuple[Account, Row | None, Answer]:
+    """Debt forgiven: a pool that would be below 0 is empty."""
+    account, row, answer = protocol.receive(account, row, message, now)
+    return account._replace(pool=tuple([max(units, 0) for units in account.pool])), row, answer
+
+
 BUGS: dict[str, Rules] = {
     "late-debit": Rules(debits_late=True),
     "grants-as-increments": Rules(receive=receive_for_increments, take=take_increments),
     "reclaim-from-report": Rules(declare_dead=reclaim),
     "unchecked-pool": Rules(receive=receive_unchecked),
     "sums-as-increments": Rules(receive=receive_sums_as_increments),
+    "forgotten-debt": Rules(forgets_debt=True),
+    "forgiven-debt": Rules(receive=receive_without_debt),
 }

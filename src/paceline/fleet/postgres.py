@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 from paceline.errors import StoreFailed, in_one_line
 from paceline.extras import extra
-from paceline.fleet.sql import Cursor, SQLStore
+from paceline.fleet.sql import SQLStore
+from paceline.fleet.transactions import Cursor
 
 with extra("fleet", "a store in PostgreSQL", StoreFailed):
     import psycopg

@@ -21,6 +21,13 @@ worker's, and the worker's ``granted`` at most the store's. The pool is never be
 by the store's figures. Add (worker) over all workers, put the store's figures in, which can only make the right side
 larger, and use (store):  sum (spent + reserved) <= sum minted + income - pool.  No clock, lock or lease is in it.
 
+A cost above what was reserved for it, an *overrun*, is booked in spite of the line, and leaves a debt: headroom below
+0. Nothing is reserved by a worker, and nothing granted by the pool, until its debt is repaid. A worker repays by its
+own rounds. One that closes hands its debt over: it gives back less than nothing, its line ends at 0, and the pool is
+below 0. Whatever comes into the pool repays it first, and every worker that has headroom pays its share
+(`share_of_debt`). With debts the right side above is larger by what is owed, by workers, by the pool, or on the way
+from one to the other.
+
 A message that is lost is made up for by the next; one that comes twice or late says nothing new (``seq``). A row of the
 store belongs to one *life*: the worker says hello, and the store numbers what it makes for it. A life that closes
 itself is added to the ``past`` and its row is gone, so that thousands of short lives are one row; whatever of it still
@@ -36,6 +43,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 Units = tuple[int, ...]  # an entry per resource, in whole units
+Left = tuple[int | None, ...]  # the same, but None where the cost is known
 Sums = Mapping[str, tuple[int, ...]]  # of each arm, in whole numbers, so that they add up exactly
 
 HOUR = 3_600_000  # milliseconds
@@ -62,14 +70,14 @@ class Sync(NamedTuple):
     minted: Units  # what its rounds have brought
     spent: Units
     reserved: Units
-    returned: Units  # taken off its line and given back to the pool
+    returned: Units  # taken off its line and given back to the pool; a debt that was handed over counts below 0
     want: Units  # what it would like to have been granted
     sums: Sums  # what it has learned
     earned: float = 0.0
     version: int = 0  # of the settings that are in force there
     cursor: int = 0  # the last news that it has taken in
     closing: bool = False  # it will not spend any more
-    estate: Mapping[int, Units] = MappingProxyType({})  # of one that closes: what is reserved for open decisions
+    estate: Mapping[int, Left] = MappingProxyType({})  # of one that closes: what is reserved for open decisions
 
 
 class Answer(NamedTuple):
@@ -281,9 +289,10 @@ def fold(past: Past, row: Row) -> Past:
 def settle_estate(account: Account, reserved: Units, charged: Units) -> Account:
     """News of a decision that a life has left open when it closed: what it did not cost goes to the pool.
 
-    The life has handed back all else, and nobody spends in its name; so it is as if it had waited for the news.
+    The life has handed back all else, and nobody spends in its name; so it is as if it had waited for the news. What
+    it cost above its reservation, an overrun, the pool pays. It may be below 0 then, and grants nothing until it is
+    repaid.
     """
-    charged = tuple(map(min, charged, reserved))
     freed, past = minus(reserved, charged), account.past
     past = past._replace(
         spent=plus(past.spent, charged), reserved=minus(past.reserved, reserved), returned=plus(past.returned, freed)
@@ -347,8 +356,18 @@ class Figures(NamedTuple):
 
 
 def give_back(standing: Standing, units: Units) -> Standing:
-    """Money goes back to the pool; the worker has taken it off its line already."""
+    """Money goes back to the pool; the worker has taken it off its line already.
+
+    Units below 0 are a debt that is handed over. Only a worker that will not spend any more may do so: its line has
+    risen to 0 before the pool has heard of it.
+    """
     return standing._replace(returned=plus(standing.returned, units))
+
+
+def share_of_debt(answer: Answer, headroom: Units) -> Units:
+    """What a worker pays of the pool's debt, at most what it has; all workers together pay all of it."""
+    shares = [-(pool // max(answer.workers, 1)) for pool in answer.pool]  # rounded up
+    return tuple([min(max(share, 0), max(left, 0)) for share, left in zip(shares, headroom, strict=True)])
 
 
 def compose(

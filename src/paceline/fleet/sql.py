@@ -1,22 +1,17 @@
 """A store in an SQL database: the statements, which are the same for every engine, and the steps between them."""
 
 import json
-import re
 import secrets
-from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from functools import cache
-from importlib import resources
-from threading import RLock
-from typing import Any, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from paceline import checks
-from paceline.errors import FleetExists, InvalidValue, PacelineError, UnknownFleet, UnknownName
+from paceline.errors import FleetExists, InvalidValue, PacelineError, UnknownName
 from paceline.fleet import protocol
 from paceline.fleet.documents import as_text, read_account, read_row, write_account, write_row
 from paceline.fleet.lives import parts_of
 from paceline.fleet.protocol import Account, Answer, Hello, Row, Sync
+from paceline.fleet.records import Records, check_key, no_fleet
 from paceline.fleet.settings import (
     account_for,
     canonical,
@@ -26,8 +21,8 @@ from paceline.fleet.settings import (
     hourly_of,
     rehearse,
 )
-from paceline.fleet.store import Act, Store, Token, Versioned, WorkerRow, check_name
-from paceline.live.forks import watch
+from paceline.fleet.store import Versioned, WorkerRow, check_name
+from paceline.fleet.transactions import Cursor
 
 DAY = 86_400_000  # milliseconds: how long answers are kept
 NEWS_AT_ONCE = 500
@@ -38,89 +33,10 @@ ORPHANED = ""  # the owner of news that is for whoever comes by
 T = TypeVar("T")
 
 
-class Cursor(Protocol):
-    """What the statements need of an engine; question marks stand for values."""
-
-    fetchone: Callable[[], Any]
-    fetchall: Callable[[], list[Any]]
-
-    def execute(self, statement: str, values: Sequence[Any] = ()) -> None:
-        """Run a statement."""
-
-
-@cache
-def migrations() -> list[tuple[int, list[str]]]:
-    """The numbered files, each with its statements."""
-    found = []
-    for file in resources.files("paceline.fleet").joinpath("migrations").iterdir():
-        number = re.fullmatch(r"(\d{4})_\w+\.sql", file.name)
-        if number:
-            lines = [line for line in file.read_text(encoding="utf-8").splitlines() if not line.startswith("--")]
-            found.append((int(number[1]), [part for part in "\n".join(lines).split(";") if part.strip()]))
-    return sorted(found)
-
-
-class SQLStore(Store):
-    """The calls of a store as transactions; an engine says how one is made, and what time it is.
-
-    One connection, used by one thread at a time. When the process is forked there is none: SQLite keeps track of its
-    locks in the memory of the process, and a copy made within a transaction believes for ever that the file is locked;
-    a copy of a connection to a server would be a second voice on one wire. Both sides connect anew when they need to.
-    """
+class SQLStore(Records):
+    """The calls of a store as transactions."""
 
     for_update = ""  # what a select says that is to keep others from a row until the transaction is over
-
-    def __init__(self) -> None:
-        self._lock = RLock()
-        self._connection: Any = None
-        watch().add_restable(self)
-
-    # What an engine brings.
-
-    @abstractmethod
-    def _in_transaction(self, work: Callable[[Cursor], T]) -> T:
-        """Let something happen as a whole or not at all."""
-
-    @abstractmethod
-    def _now(self, cursor: Cursor) -> int:
-        """The store's clock, in milliseconds."""
-
-    def _disconnect(self) -> None:
-        """Close the connection, if there is one; one that is broken may not like it."""
-        if self._connection is not None:
-            with suppress(Exception):
-                self._connection.close()
-            self._connection = None
-
-    def _do(self, work: Callable[[Cursor], T]) -> T:
-        """One transaction of this process and thread."""
-        with self._lock:
-            return self._in_transaction(work)
-
-    def rest(self) -> None:
-        """Before a fork: the transaction at hand comes to its end (engines have their limits), then the connection."""
-        self._lock.acquire()
-        self._disconnect()
-
-    def go_on(self) -> None:
-        """After a fork, on both sides."""
-        self._lock.release()
-
-    def close(self) -> None:
-        """Let go of the connection."""
-        with self._lock:
-            self._disconnect()
-
-    def _migrate(self, cursor: Cursor) -> None:
-        """Bring the tables up to date; nobody else may do so at the same time."""
-        cursor.execute("CREATE TABLE IF NOT EXISTS migration (number BIGINT PRIMARY KEY)")
-        cursor.execute("SELECT number FROM migration")
-        done = {row[0] for row in cursor.fetchall()}
-        for number, statements in migrations():
-            if number not in done:
-                for statement in statements:
-                    cursor.execute(statement)
-                cursor.execute("INSERT INTO migration (number) VALUES (?)", (number,))
 
     # Steps.
 
@@ -152,18 +68,6 @@ class SQLStore(Store):
         """The changes of the settings after a version."""
         cursor.execute("SELECT document FROM change WHERE fleet = ? AND version > ? ORDER BY version", (fleet, after))
         return [json.loads(row[0]) for row in cursor.fetchall()]
-
-    def _write_down(self, cursor: Cursor, fleet: str, by: str, what: Mapping[str, Any]) -> None:
-        """Note an act."""
-        text = as_text(dict(what))
-        cursor.execute("UPDATE fleet SET acts = acts + 1 WHERE name = ? RETURNING acts", (fleet,))
-        found = cursor.fetchone()
-        if found is None:
-            raise no_fleet(fleet)
-        cursor.execute(
-            "INSERT INTO act (fleet, number, time, author, document) VALUES (?, ?, ?, ?, ?)",
-            (fleet, found[0], self._now(cursor), by, text),
-        )
 
     # Fleets and their settings.
 
@@ -268,10 +172,13 @@ class SQLStore(Store):
             names = config_of(json.loads(cursor.fetchone()[0])).names
             units = check_amounts(amounts, names)
             cursor.execute(
-                "INSERT INTO credit (fleet, code) VALUES (?, ?) ON CONFLICT (fleet, code) DO NOTHING RETURNING code",
-                (fleet, code),
+                "INSERT INTO credit (fleet, code, document) VALUES (?, ?, ?) ON CONFLICT (fleet, code) DO NOTHING "
+                "RETURNING code",
+                (fleet, code, as_text(units)),
             )
             if cursor.fetchone() is None:
+                cursor.execute("SELECT document FROM credit WHERE fleet = ? AND code = ?", (fleet, code))
+                check_same(key, cursor.fetchone()[0], units)
                 return
             self._put_account(cursor, fleet, protocol.pay_in(account, units))
             self._write_down(cursor, fleet, by, {"credit": dict(amounts), "key": key})
@@ -341,22 +248,30 @@ class SQLStore(Store):
             self._settle_estate(cursor, fleet, message.life, json.loads(text))
 
     def _settle_estate(self, cursor: Cursor, fleet: str, life: str, news: Mapping[str, Any]) -> None:
-        """News of a decision that was left open: what it did not cost goes to the pool."""
+        """News of a decision that was left open: what it did not cost goes to the pool, each resource once."""
         named = parts_of(news.get("id"))
         if named is None:
             return
         place = (fleet, life, named[1])
-        cursor.execute("SELECT document FROM estate WHERE fleet = ? AND life = ? AND number = ?", place)
+        here = "WHERE fleet = ? AND life = ? AND number = ?"
+        cursor.execute(f"SELECT document FROM estate {here}", place)
         found = cursor.fetchone()
         if found is None:
             return
         cursor.execute("SELECT settings FROM fleet WHERE name = ?", (fleet,))
-        charged = charge_of(news, json.loads(cursor.fetchone()[0]), tuple(json.loads(found[0])))
-        if charged is None:
+        left: protocol.Left = tuple(json.loads(found[0]))
+        charged = charge_of(news, json.loads(cursor.fetchone()[0]), left)
+        pairs = list(zip(left, charged, strict=True))
+        remaining = [units if cost is None else None for units, cost in pairs]
+        if remaining == list(left):
             return
-        cursor.execute("DELETE FROM estate WHERE fleet = ? AND life = ? AND number = ?", place)
+        if any(units is not None for units in remaining):
+            cursor.execute(f"UPDATE estate SET document = ? {here}", (as_text(remaining), *place))
+        else:
+            cursor.execute(f"DELETE FROM estate {here}", place)
         account, _ = self._account(cursor, fleet)
-        account = protocol.settle_estate(account, tuple(json.loads(found[0])), charged)
+        reserved = tuple([0 if units is None or cost is None else units for units, cost in pairs])
+        account = protocol.settle_estate(account, reserved, tuple([cost or 0 for cost in charged]))
         self._put_account(cursor, fleet, account)
 
     def _orphan(self, cursor: Cursor, fleet: str, life: str) -> None:
@@ -411,126 +326,29 @@ class SQLStore(Store):
 
         self._do(work)
 
-    # Requests that come twice.
 
-    def answer(self, fleet: str, key: str, decision: Mapping[str, Any]) -> dict[str, Any]:
-        """See `Store.answer`."""
-        code, text = check_key(key), as_text(dict(decision))
+def charge_of(news: Mapping[str, Any], settings: Mapping[str, Any], left: protocol.Left) -> protocol.Left:
+    """What a decision has cost by the news of it, in units; None where the news does not say, or it was known.
 
-        def work(cursor: Cursor) -> dict[str, Any]:
-            self._account(cursor, fleet, to_change=False)
-            now = self._now(cursor)
-            cursor.execute("DELETE FROM kept WHERE time < ?", (now - 2 * DAY,))
-            cursor.execute(
-                "INSERT INTO kept (fleet, code, document, time) VALUES (?, ?, ?, ?) "
-                "ON CONFLICT (fleet, code) DO NOTHING",
-                (fleet, code, text, now),
-            )
-            cursor.execute("SELECT document FROM kept WHERE fleet = ? AND code = ?", (fleet, code))
-            kept: dict[str, Any] = json.loads(cursor.fetchone()[0])
-            return kept
-
-        return self._do(work)
-
-    def kept_answer(self, fleet: str, key: str) -> dict[str, Any] | None:
-        """See `Store.kept_answer`."""
-        code = check_key(key)
-
-        def work(cursor: Cursor) -> dict[str, Any] | None:
-            cursor.execute("SELECT document FROM kept WHERE fleet = ? AND code = ?", (fleet, code))
-            found = cursor.fetchone()
-            return None if found is None else json.loads(found[0])
-
-        return self._do(work)
-
-    # What operators did.
-
-    def acts(self, fleet: str, after: int = 0, count: int = 100) -> list[Act]:
-        """See `Store.acts`."""
-        most = min(checks.whole("count", count, 0), MOST_ACTS)
-
-        def work(cursor: Cursor) -> list[Act]:
-            self._account(cursor, fleet, to_change=False)
-            cursor.execute(
-                "SELECT number, time, author, document FROM act WHERE fleet = ? AND number > ? ORDER BY number LIMIT ?",
-                (fleet, after, most),
-            )
-            rows = cursor.fetchall()
-            return [Act(int(number), int(time) / 1000.0, by, json.loads(what)) for number, time, by, what in rows]
-
-        return self._do(work)
-
-    def note(self, fleet: str, by: str, what: Mapping[str, Any]) -> None:
-        """See `Store.note`."""
-        self._do(lambda cursor: self._write_down(cursor, fleet, by, what))
-
-    # Tokens.
-
-    def add_token(self, digest: bytes, label: str, role: str) -> None:
-        """See `Store.add_token`."""
-        check_name("label", label)
-        check_name("role", role)
-
-        def work(cursor: Cursor) -> None:
-            cursor.execute(
-                "INSERT INTO token (label, digest, role, time) VALUES (?, ?, ?, ?) "
-                "ON CONFLICT DO NOTHING RETURNING label",
-                (label, digest.hex(), role, self._now(cursor)),
-            )
-            if cursor.fetchone() is None:
-                raise InvalidValue(f"the label of a token must not be taken, nor its secret, got {label!r}")
-
-        self._do(work)
-
-    def tokens(self) -> list[Token]:
-        """See `Store.tokens`."""
-
-        def work(cursor: Cursor) -> list[Token]:
-            cursor.execute("SELECT label, role, time, digest FROM token ORDER BY label")
-            return [as_token(*row) for row in cursor.fetchall()]
-
-        return self._do(work)
-
-    def revoke_token(self, label: str) -> bool:
-        """See `Store.revoke_token`."""
-
-        def work(cursor: Cursor) -> bool:
-            cursor.execute("DELETE FROM token WHERE label = ? RETURNING label", (label,))
-            return cursor.fetchone() is not None
-
-        return self._do(work)
-
-    def token(self, digest: bytes) -> Token | None:
-        """See `Store.token`."""
-
-        def work(cursor: Cursor) -> Token | None:
-            cursor.execute("SELECT label, role, time, digest FROM token WHERE digest = ?", (digest.hex(),))
-            found = cursor.fetchone()
-            return None if found is None else as_token(*found)
-
-        return self._do(work)
-
-
-def as_token(label: str, role: str, time: int, digest: str) -> Token:
-    """A token as it stands in a table."""
-    return Token(label, role, int(time) / 1000.0, bytes.fromhex(digest))
-
-
-def charge_of(news: Mapping[str, Any], settings: Mapping[str, Any], reserved: protocol.Units) -> protocol.Units | None:
-    """What a decision has cost by the news of it, in units; None if the news does not say."""
+    A decision of which a cost is known cannot be cancelled any more.
+    """
+    nothing = (None,) * len(left)
     if news.get("cancel"):
-        return (0,) * len(reserved)
+        return nothing if None in left else (0,) * len(left)
     if news.get("expire"):
-        return reserved
+        return left
     config = config_of(settings)
+    charged: list[int | None] = []
     try:
-        costs = config.in_order("cost", news.get("cost"))
-        if None in costs:
-            return None
-        pairs = zip(config.resources, costs, strict=True)
-        return tuple([one.currency.charge(one.check_cost("a closed worker", cost, None)) for one, cost in pairs])
+        for one, cost, reserved in zip(config.resources, config.in_order("cost", news.get("cost")), left, strict=True):
+            if cost is None or reserved is None:
+                charged.append(None)
+            else:
+                units = one.currency.charge(one.check_cost("a closed worker", cost, None))
+                charged.append(units if news.get("overrun") else min(units, reserved))
     except PacelineError:
-        return None
+        return nothing
+    return tuple(charged)
 
 
 def as_news(news: Mapping[str, Any]) -> str:
@@ -541,18 +359,6 @@ def as_news(news: Mapping[str, Any]) -> str:
         raise InvalidValue(f"news must be of texts and finite numbers, got {news!r}: {error}") from None
 
 
-def no_fleet(fleet: str) -> UnknownFleet:
-    """What to say of a name that is none."""
-    return UnknownFleet(f"fleet must be one that was made, got {fleet!r}")
-
-
-def check_key(key: object) -> str:
-    """The key of a request."""
-    if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY or "\0" in key:
-        raise InvalidValue(f"key must be a text of 1 to {LONGEST_KEY} characters, got {key!r}")
-    return key
-
-
 def check_amounts(amounts: Mapping[str, int], names: Sequence[str]) -> protocol.Units:
     """Units to be credited, in the order of the resources."""
     unknown = [name for name in amounts if name not in names]
@@ -560,6 +366,12 @@ def check_amounts(amounts: Mapping[str, int], names: Sequence[str]) -> protocol.
         got = repr(unknown[0]) if unknown else "none"
         raise InvalidValue(f"a credit must be of {', '.join(names)}, got {got}")
     return tuple([checks.whole(f"credit of {name}", amounts.get(name, 0), 0) for name in names])
+
+
+def check_same(key: str | None, before: str | None, units: protocol.Units) -> None:
+    """Refuse a credit that has come in before with another amount: whoever sends it must not believe it came in."""
+    if before is not None and tuple(json.loads(before)) != units:
+        raise InvalidValue(f"a credit with the key {key!r} must be of the same amount again, got another")
 
 
 def shown(row: Row) -> WorkerRow:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from paceline.errors import StoreFailed, in_one_line
-from paceline.fleet.sql import Cursor, SQLStore
+from paceline.fleet.sql import SQLStore
+from paceline.fleet.transactions import Cursor
 
 PATIENCE = 10.0  # seconds to wait for others
 

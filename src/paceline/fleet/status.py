@@ -33,6 +33,7 @@ def fleet_status(member: "Member", store: Store, pulls: list[tuple[float, dict[s
     minted = total(past.minted, *(minted_by(row) for row in rows))
     return {
         "rounds": account.rounds,
+        "budget": config.by_name([resource.budget for resource in config.resources]),  # of a round, from now on
         "credited": amounts(total(minted, account.income)),
         "spent": amounts(spent),
         "reserved": amounts(reserved),

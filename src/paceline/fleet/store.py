@@ -98,7 +98,7 @@ class Store(ABC):
 
     @abstractmethod
     def credit(self, fleet: str, amounts: Mapping[str, int], by: str, key: str | None = None) -> None:
-        """Units of resources, by name, into the pool; with the same key once."""
+        """Units of resources, by name, into the pool; with the same key once, and refused with another amount."""
 
     @abstractmethod
     def hello(self, fleet: str, hello: Hello) -> Answer:

@@ -2,9 +2,11 @@
 
 A story has a store, a few workers, and wires between them on which messages are lost, doubled and overtaken. Workers
 are killed, close and begin; an operator declares some of them dead, rightly or not; the store's clock jumps by an hour
-either way; credits come in. What really was spent, reserved and minted is known here, of the dead as well. After every
-step it is compared with what has come in, unit by unit, and the store's figures with each other. When all is over the
-wires are mended; two exchanges later the store must know all that was learned.
+either way; credits come in; some decisions cost more than was reserved for them. What really was spent, reserved and
+minted is known here, of the dead as well. After every step it is compared with what has come in, unit by unit, and the
+store's figures with each other. What is over the line must be owed, by a worker or by the pool, and only as much as
+such costs have brought; a worker that has closed owes nothing. When all is over the wires are mended; two exchanges
+later the store must know all that was learned.
 
 With ``forgets`` the store loses commits that it had acknowledged, as one does that fails over without waiting for its
 copy. Money that is minted where it is spent is safe even then; money that was granted is not, which the stories show.
@@ -60,8 +62,8 @@ class Worker:
     """The true books of a worker, which outlive it."""
 
     __slots__ = (
-        *("alive", "carried", "closing", "lent", "minted", "name", "open", "reserved", "rounds", "spent", "standing"),
-        "sums",
+        *("alive", "answer", "carried", "closing", "has_closed", "lent", "minted", "name", "open", "overrun"),
+        *("reserved", "rounds", "spent", "standing", "sums"),
     )
 
     def __init__(self, name: str, count: int) -> None:
@@ -73,7 +75,9 @@ class Worker:
         self.carried = none  # what it holds from dealings that the store has forgotten
         self.open: list[int] = []  # decisions: what is reserved for each
         self.sums = dict.fromkeys(ARMS, (0, 0))
-        self.alive, self.closing = True, False
+        self.alive, self.closing, self.has_closed = True, False, False
+        self.overrun = [0] * count  # what decisions have cost above what was reserved for them
+        self.answer: Answer | None = None  # the last that came, until its debt is paid
         self.lent: tuple[int, Units] | None = None  # by a worker that debits late: until this message is answered
 
     def figures(self) -> Figures:
@@ -108,6 +112,8 @@ class Story:
         # Not all faults in every story: what is lost, or left behind, would cover up what is counted twice.
         self.deadly = random.random() < 0.5
         self.loses, self.doubles = random.choice(((0.1, 0.1), (0.3, 0.0), (0.0, 0.3)))
+        self.overruns = not forgets and random.random() < 0.4
+        self.handed_over = [0] * count  # what the pool has to repay for others, so far
         kind = random.random() if self.draws else 0.0
         self.budget = [random.choice((0, 1, 3, 12)) if kind < 0.7 else 0 for _ in range(count)]
         start = tuple([random.choice((0, 0, 30, 200)) if self.draws else 0 for _ in range(count)])
@@ -157,17 +163,30 @@ class Story:
         if worker.open and not worker.closing:
             largest = worker.open.pop()
             for d in range(self.count):
+                cost = self.cost(largest)
                 worker.reserved[d] -= largest
-                worker.spent[d] += self.random.choice((0, largest, largest))
+                worker.spent[d] += cost
+                worker.overrun[d] += max(cost - largest, 0)
             arm = self.random.choice(ARMS)
             pulls, total = worker.sums[arm]
             worker.sums[arm] = pulls + 1, total + self.random.randint(0, 9)
+            if min(worker.left()) < 0 and self.random.random() < 0.5:
+                self.close(worker)
+
+    def cost(self, largest: int) -> int:
+        """What a decision has cost: now and then more than was reserved."""
+        if self.overruns and self.random.random() < 0.4:
+            return largest + self.random.choice((1, 10, 40))
+        return self.random.choice((0, largest, largest))
 
     def speak(self, worker: Worker, target: int | None = None) -> None:
         """A worker puts a message on the wire, and wants to have so much."""
         if worker.standing.row == 0:
             self.wires.append((worker, Hello(worker.name, worker.name, worker.standing.after)))
             return
+        if worker.answer is not None and worker.lent is None and not worker.closing:
+            share = protocol.share_of_debt(worker.answer, tuple(worker.left()))
+            worker.standing, worker.answer = give_back(worker.standing, share), None
         target = self.random.choice((0, 1, 4)) * TARGET if target is None else target
         wanted = (target if self.draws else 0,) * self.count
         worker.standing, message = compose(worker.standing, worker.figures(), wanted, closing=worker.closing)
@@ -178,6 +197,10 @@ class Story:
         if worker.standing.row == 0 or worker.lent is not None or not self.draws:
             return
         units = tuple([int(max(left, 0) * share) for left in worker.headroom()])
+        if worker.closing and not self.rules.forgets_debt:
+            debt = [min(left, 0) for left in worker.left()]
+            self.handed_over = list(map(int.__sub__, self.handed_over, debt))
+            units = protocol.plus(units, tuple(debt))
         worker.standing = give_back(worker.standing, units)
         if self.rules.debits_late:
             worker.lent = worker.standing.seq + 1, units
@@ -219,6 +242,9 @@ class Story:
         if row is None:
             if before is not None and not self.forgets:
                 worker = next(worker for worker in self.workers if worker.name == message.life)
+                worker.has_closed = True
+                if min(worker.left()) < 0:
+                    raise Broken(f"{worker.name} has closed and owes {worker.left()} units")
                 if worker.open:
                     self.estates[message.life] = [(worker, largest) for largest in worker.open]
             self.rows.pop(message.life, None)
@@ -237,6 +263,7 @@ class Story:
                 worker.begin_again()
             return
         worker.standing, _ = self.rules.take(worker.standing, answer)
+        worker.answer = answer
         if worker.lent is not None and answer.seq >= worker.lent[0]:
             worker.lent = None
         if worker.closing and worker.standing.row == answer.row and answer.seq == worker.standing.seq:
@@ -247,11 +274,14 @@ class Story:
         life = self.random.choice(list(self.estates)) if self.estates else None
         if life is not None:
             worker, largest = self.estates[life].pop()
-            charged = self.random.choice((0, largest))
+            charged = self.cost(largest)
             self.account = protocol.settle_estate(self.account, (largest,) * self.count, (charged,) * self.count)
             for d in range(self.count):  # the truth, whoever knows it
                 worker.reserved[d] -= largest
                 worker.spent[d] += charged
+                # The life is over, and the pool has got or paid the difference.
+                worker.overrun[d] += max(charged - largest, 0)
+                self.handed_over[d] += max(charged - largest, 0)
             if not self.estates[life]:
                 del self.estates[life]
 
@@ -331,8 +361,8 @@ class Story:
         """The promise, by the true books; and that the store's figures agree with each other."""
         account, past = self.account, self.account.past
         for worker in self.workers:
-            if min(worker.left()) < 0:
-                raise Broken(f"{worker.name} has {worker.left()} units left")
+            if any(left < -over for left, over in zip(worker.left(), worker.overrun, strict=True)):
+                raise Broken(f"{worker.name} has {worker.left()} units left, with overruns of {worker.overrun}")
         for d in range(self.count):
             used = sum([worker.spent[d] + worker.reserved[d] for worker in self.workers])
             minted = sum([worker.minted[d] for worker in self.workers])
@@ -342,16 +372,30 @@ class Story:
             if not self.forgets and not 0 <= came <= by_clock:
                 raise Broken(f"the clock has brought {came} units, at most {by_clock} can be")
             line = minted + self.income[d] + (by_clock if self.forgets else came)
-            if used > line:
-                raise Broken(f"{used} units are spent and reserved, {line} have come in")
+            owed = self.owed(d) if self.overruns else 0
+            if used > line + owed:
+                raise Broken(f"{used} units are spent and reserved, {line} have come in, {owed} are owed")
             if self.forgets:
                 continue
             returned = past.returned[d] + sum([row.returned[d] for row in self.rows.values()])
             granted = past.granted[d] + sum([row.granted[d] for row in self.rows.values()])
             if account.pool[d] != account.income[d] + returned - granted:
                 raise Broken(f"the pool has {account.pool[d]} units, {account.income[d]} + {returned} - {granted} came")
-            if account.pool[d] < 0:
-                raise Broken(f"the pool has {account.pool[d]} units")
+            if account.pool[d] < -self.handed_over[d]:
+                raise Broken(f"the pool has {account.pool[d]} units, {self.handed_over[d]} were handed over to it")
+
+    def owed(self, d: int) -> int:
+        """What somebody is going to repay: the pool, and workers that have not closed.
+
+        A debt that was handed over, and the pool has not heard of, is still the worker's.
+        """
+        owed = max(-self.account.pool[d], 0)
+        for worker in self.workers:
+            if not worker.has_closed:
+                row = self.rows.get(worker.name)
+                unheard = 0 if row is None else row.returned[d] - worker.standing.returned[d]
+                owed += max(-worker.left()[d], unheard, 0)
+        return owed
 
     def mend(self) -> None:
         """The wires are mended, everybody speaks and draws all there is: two exchanges later the store knows all."""

@@ -6,8 +6,9 @@ Where to find what, from the outside in:
   (the checks; each gives an event), options, decision and answers (what `ask` gives), cut_short (Ctrl-C), forks (copies
   of the process).
 * The books: events (all that can happen), ledger (where it happens: rounds), outcomes (what becomes of a pull), income
-  (money), changes (arms, learning, settings). They are made of pulls, deadlines, turnout (counts by arm and reason),
-  and arms, with runs and memory: those in play as the policy sees them.
+  (money), changes (arms, learning, settings). They are made of pulls (with shelves, where there are very many, and
+  layers, while somebody looks through them), latest (what is remembered), deadlines, turnout (counts by arm and
+  reason), and arms, with runs and memory: those in play as the policy sees them.
 * Settings: config, resource, currency (amounts in whole units), settings (those that change).
 * Money by the clock: timed_income, timetable (the pace by the period).
 * Learning: late_rewards (clicks that come late or never), sums and reports (what others have learned).

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from paceline.kernels.state import GUARD
-from paceline.live.decision import SAVES, Decision, as_decision
+from paceline.live.decision import SAVES, Decision, make
 
 if TYPE_CHECKING:
     from paceline.live.ledger import Ledger
@@ -15,7 +15,7 @@ def answer(ledger: "Ledger", number: int, slot: int, reason: int, tag: int) -> D
     """A decision as the user sees it."""
     if slot >= 0 and not ledger.has_more_to_say:
         name, other = ledger.arm_set.name_at[slot], ledger.arm_set.name_at[tag] if ledger.tag_is_arm else None
-        return as_decision((number, name, ledger.situations[reason], other, None, None, None, None))
+        return make(Decision, (number, name, ledger.situations[reason], other, None, None, None, None))
     arm_set, id, situation = ledger.arm_set, ledger.id_of(number, slot), ledger.situations[reason]
     name_at = arm_set.name_at
     likely = propensity(ledger, slot, reason, tag) if ledger.is_random else None

@@ -3,25 +3,37 @@
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from paceline.errors import UnknownName
-from paceline.game import blamed, calls_with, follower_with, part_calls_with, teacher_with
+from paceline.errors import PacelineError, UnknownName
+from paceline.game import LearningCalls, blamed, calls_with, part_calls_with, teacher_with
 from paceline.grafting import Calls, PartCalls, bound_rare_calls
 from paceline.kernels.estimates import NUMBER, TOTAL
+from paceline.kernels.jit import compile_now
 from paceline.kernels.state import SKIP, NoMemory, Storage, books_in, new_storage, state_in
-from paceline.live.config import Config
+from paceline.live.config import Config, one_policy
 from paceline.live.decision import NULL
 from paceline.live.events import Facts
-from paceline.live.memory import find_arm_axes, put_arms, take_arms
+from paceline.live.memory import arm_axes_of, put_arms, take_arms
 from paceline.live.resource import Resource
 from paceline.live.runs import Places, Runs, runs_of
 from paceline.live.sums import Sums, add_sums, guess_own_sums
-from paceline.meanwhile import LiveCalls, LivePartCalls, live_calls_for, live_follower_for, live_part_calls_for
+from paceline.meanwhile import (
+    LiveCalls,
+    LiveLearningCalls,
+    LivePartCalls,
+    live_calls_for,
+    live_follower_for,
+    live_learning_calls_for,
+    live_part_calls_for,
+)
+from paceline.policies import PolicyLike
 from paceline.policies.policy import Policy
-from paceline.policies.python_policy import Session
+from paceline.policies.python_policy import PythonPolicy, Session
 from paceline.policies.rules import is_ours
 
 ACTIVE, PAUSED, RETIRED = "active", "paused", "retired"
@@ -77,8 +89,10 @@ class ArmSet:
         self.policy = policy
         self.usual_calls = live_calls_for(policy, len(self.config.resources))
         self.usual_part_calls: PartCalls | LivePartCalls | None = None
-        self.axes = find_arm_axes(policy, len(self.config.resources))
+        self.usual_learning_calls: LearningCalls | LiveLearningCalls | None = None
+        self.axes = arm_axes_of(policy, len(self.config.resources))
         self.params: Any = ()
+        self.is_ready_to_learn = False
 
     def change_policy(self, config: Config) -> None:
         """Another policy from now on: it finds what is known of the arms, and an empty memory of its own."""
@@ -98,13 +112,17 @@ class ArmSet:
         slot = self.slot_by_name.get(name, -1) if isinstance(name, str) else -1
         if slot >= 0 and self.statuses[slot] != RETIRED:
             return slot
-        known = [name for name, slot in self.slot_by_name.items() if self.statuses[slot] != RETIRED]
+        known = [self.names[slot] for slot in self.present()]
         shown = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
         raise UnknownName(f"arm must be one of {shown}, got {name!r}")
 
+    def present(self) -> list[int]:
+        """The slots of the arms that have not been retired."""
+        return [slot for slot in self.slot_by_name.values() if self.statuses[slot] != RETIRED]
+
     def names_in_use(self) -> set[str]:
         """The names that a new arm may not have."""
-        return {name for name, slot in self.slot_by_name.items() if self.statuses[slot] != RETIRED}
+        return {self.names[slot] for slot in self.present()}
 
     def add(self, arms: Iterable[tuple[str, Amounts]]) -> None:
         """Bring in new arms, each with its largest costs."""
@@ -162,11 +180,21 @@ class ArmSet:
         self.field()
 
     def set_status(self, slot: int, status: str) -> None:
-        """Put an arm in play or take it out."""
-        self.merge()
+        """Put an arm in play or take it out.
+
+        If it leaves a storage of the arms in play, that of all arms gets to know of this arm alone.
+        """
+        place = self.places[slot]
         self.statuses[slot] = status
         self.in_play[slot] = status == ACTIVE
-        self.field()
+        if place == ABSENT or status == ACTIVE or self.playing is self.all:
+            self.merge()
+            self.field()
+        else:
+            one = slice(slot, slot + 1), slice(place, place + 1)
+            self.put(self.fielded._replace(pairs=(one,)), self.playing)  # what is not by arm is put back as a whole
+            stay = runs_of(np.delete(np.arange(len(self.slots)), place))
+            self.field(self.take(stay, self.playing))
 
     def room_for(self, count: int, memory: Any) -> Storage:
         """Storage for so many arms that shares all that does not belong to an arm."""
@@ -186,19 +214,19 @@ class ArmSet:
             copy_arms(self.all, slots, part, places)
         put_arms(self.all.memory, self.axes, arms, part.memory)
 
-    def take(self, arms: Runs) -> Storage:
-        """The storage of some arms alone."""
+    def take(self, arms: Runs, source: Storage) -> Storage:
+        """The storage of some arms alone, out of one of more arms."""
         count = arms.slots.size
         part = self.room_for(count, self.policy.new_memory(count, len(self.config.resources)))
-        part.limits[:] = self.all.limits[arms.slots]
-        self.bring(part, arms)
+        part.limits[:] = source.limits[arms.slots]
+        self.bring(part, arms, source)
         return part
 
-    def bring(self, part: Storage, arms: Runs) -> None:
-        """Bring what the storage over all arms has to a storage of some arms."""
+    def bring(self, part: Storage, arms: Runs, source: Storage) -> None:
+        """Bring what a storage of more arms has to a storage of some arms."""
         for slots, places in arms.each():
-            copy_arms(part, places, self.all, slots)
-        take_arms(part.memory, self.axes, arms, self.all.memory)
+            copy_arms(part, places, source, slots)
+        take_arms(part.memory, self.axes, arms, source.memory)
 
     def merge(self) -> None:
         """Bring what the arms in play have taught into the storage over all arms."""
@@ -208,23 +236,23 @@ class ArmSet:
     def renew(self) -> None:
         """Bring what the storage over all arms has to the arms in play, the way back from `merge`."""
         if self.playing is not self.all:
-            self.bring(self.playing, self.fielded)
+            self.bring(self.playing, self.fielded, self.all)
 
-    def field(self) -> None:
-        """Let the policy see the arms in play; the storage over all arms must be up to date."""
+    def field(self, playing: Storage | None = None) -> None:
+        """Let the policy see the arms in play: in a storage of theirs, or the one over all arms must be up to date."""
         self.fielded = runs_of(np.flatnonzero(self.in_play))
         slots: list[int] = self.fielded.slots.tolist()
-        self.playing = self.all if len(slots) == len(self.names) else self.take(self.fielded)
+        if playing is None:
+            playing = self.all if len(slots) == len(self.names) else self.take(self.fielded, self.all)
+        self.playing = playing
         self.full, self.state, self.books = state_in(self.all), state_in(self.playing), books_in(self.playing)
         # With nobody in play the guard refuses every round, whatever the headroom.
         self.books.least[:] = self.playing.limits.min(axis=0, initial=sys.maxsize)
         if slots != self.slots or not self.params:
-            self.slots, self.params = (
-                slots,
-                self.params_for(self.fielded.slots if slots else np.arange(len(self.names))),
-            )
+            self.slots, self.params = slots, self.params_for(self.fielded.slots)
             self.calls = self.calls_for(self.params, self.playing)
             self.usual_follow: Callable[..., None] | None = None
+            self.usual_teach: Callable[..., None] | None = None
         self.places = places_of(self.fielded.slots, len(self.names))
         self.slot_at = [*slots, NULL, SKIP]
         self.lineup = Lineup(slots, self.playing, self.params, self.calls, self.slot_at)
@@ -233,7 +261,7 @@ class ArmSet:
         """Some of the arms in play, with the largest costs of one request."""
         self.merge()
         slots = self.slots if facts.slots is None else list(facts.slots)
-        storage = self.take(runs_of(np.array(slots, np.intp)))
+        storage = self.take(runs_of(np.array(slots, np.intp)), self.all)
         for slot, max_costs in facts.largest:
             storage.limits[slots.index(slot)] = self.units_of(max_costs)
         self.show_limits(storage)
@@ -249,8 +277,8 @@ class ArmSet:
         self.books.least[:] = self.playing.limits.min(axis=0, initial=sys.maxsize)
 
     def params_for(self, slots: Places) -> Any:
-        """The numbers that the policy's functions get with these arms."""
-        return self.policy.params(self.config.setting(self.full.largest[slots]))
+        """The numbers that the policy's functions get with these arms; no policy is asked to play none."""
+        return self.policy.params(self.config.setting(self.full.largest[slots] if slots.size else self.full.largest))
 
     def calls_for(self, params: Any, storage: Storage) -> Calls | LiveCalls:
         """The engine's functions for such numbers. Those of a user's policy may be of other types for other arms."""
@@ -270,29 +298,55 @@ class ArmSet:
     def follow(self, lineup: Lineup, arm: int, reason: int, tag: int) -> None:
         """Begin a round with a decision that was made earlier."""
         if lineup is not self.lineup:
-            follow = follower_with(self.policy, lineup.params, lineup.storage)
+            follow = live_follower_for(self.policy, lineup.params, lineup.storage)
         else:
             if self.usual_follow is None:
                 self.usual_follow = live_follower_for(self.policy, lineup.params, lineup.storage)
             follow = self.usual_follow
         follow(lineup.params, lineup.storage, arm, reason, tag)
 
+    def get_ready_to_learn(self) -> None:
+        """Have the code at hand that learns from elsewhere.
+
+        That of a policy of the user's may have to be compiled first, which takes seconds; ours do not wait.
+        """
+        if self.is_ready_to_learn or is_ours(self.policy):
+            return
+        teacher_with(self.policy, self.params, self.playing)
+        if self.policy.adds_up:
+            compile_now(bound_rare_calls(type(self.policy)).refresh, self.params, self.playing)
+        self.is_ready_to_learn = True
+
     def teach(self, slot: int, reward: float, costs: Amounts) -> None:
         """Learn of a pull that was made elsewhere; the arm may be out of play."""
         place = self.places[slot]
         if place != ABSENT:
-            teacher_with(self.policy, self.params, self.playing)(self.params, self.playing, place, reward, costs)
+            if self.usual_teach is None or is_ours(self.policy):  # that of one of ours may have been compiled since
+                self.usual_teach = self.teacher_for(self.params, self.playing)
+            self.usual_teach(self.params, self.playing, place, reward, costs)
             return
         self.merge()
         params = self.params_for(np.arange(len(self.names)))
-        teacher_with(self.policy, params, self.all)(params, self.all, slot, reward, costs)
+        self.teacher_for(params, self.all)(params, self.all, slot, reward, costs)
         self.renew()
 
+    def teacher_for(self, params: Any, storage: Storage) -> Callable[..., None]:
+        """The function that learns from a pull that was made elsewhere."""
+        calls = self.learning_calls()
+        return teacher_with(self.policy, params, storage) if calls is None else calls.teach
+
+    def learning_calls(self) -> LearningCalls | LiveLearningCalls | None:
+        """The functions of a policy of this package that learn from elsewhere: made when they are first needed."""
+        if self.usual_learning_calls is None and is_ours(self.policy):
+            self.usual_learning_calls = live_learning_calls_for(self.policy, len(self.config.resources))
+        return self.usual_learning_calls
+
     def know_more(self, more: Sums) -> None:
-        """Add sums to what is known of the arms, and let the policy renew what it believes."""
+        """Add sums to what is known of the arms, and let a policy whose beliefs follow from them renew these."""
         self.merge()
         add_sums(self.all, self.policy, more)
-        self.refresh()
+        if self.policy.adds_up:
+            self.refresh()
         self.renew()
 
     def refresh(self) -> None:
@@ -300,7 +354,8 @@ class ArmSet:
         self.full = state_in(self.all)
         in_play = self.playing is self.all and self.params
         params = self.params if in_play else self.params_for(np.arange(len(self.names)))
-        bound_rare_calls(type(self.policy)).refresh(params, self.all)
+        calls = self.learning_calls() or bound_rare_calls(type(self.policy))
+        calls.refresh(params, self.all)
 
     def add_rewards(self, slot: int, change: Any) -> None:
         """Add to number, sum and squares of the known rewards of an arm; the policy is told by `renew_beliefs`."""
@@ -361,6 +416,14 @@ class ArmSet:
             self.full.pending[slot] -= 1
         else:
             self.state.pending[place] -= 1
+
+
+def get_ready(given: PolicyLike, config: Config) -> None:
+    """Have the code of another policy at hand. It may have to be compiled first, which takes seconds."""
+    policy = one_policy(given)
+    if not isinstance(policy, PythonPolicy) and not is_ours(policy):
+        with suppress(PacelineError):  # what is wrong with it is said when it is set
+            ArmSet(replace(config, policy=policy)).get_ready_to_learn()
 
 
 def copy_arms(to: Storage, places: Any, source: Storage, slots: Any) -> None:

@@ -11,23 +11,23 @@ from types import EllipsisType, TracebackType
 from typing import Any
 
 from paceline import __version__, checks
-from paceline.errors import InvalidValue, PacelineError
+from paceline.errors import InvalidValue, JournalFailed, PacelineError
 from paceline.interrupts import signals_held
 from paceline.live import recovery, requests, snapshot
 from paceline.live.advice import best_mix_of, prices_of
-from paceline.live.arms import ACTIVE, PAUSED, RETIRED
-from paceline.live.booking import ASKING, CLOSED_BY_USER, Booking
-from paceline.live.config import make_config
+from paceline.live.arms import ACTIVE, PAUSED, RETIRED, get_ready
+from paceline.live.booking import ASKING, CLOSED_BY_USER, FAILED, Booking
+from paceline.live.config import make_config, notice_of
 from paceline.live.decision import Decision
 from paceline.live.estimate import ArmEstimate, arm_estimate
-from paceline.live.events import Event, Opened, write_tell
+from paceline.live.events import Event, Opened, write_usual_tell
 from paceline.live.keeper import KEEP, Keeper
 from paceline.live.ledger import Ledger
 from paceline.live.log import entries_of
 from paceline.live.options import check_options, check_path
 from paceline.live.outcomes import settle
 from paceline.live.picture import picture_of
-from paceline.live.pulls import is_told
+from paceline.live.pulls import SLOT, is_told
 from paceline.live.record import Record, record_of
 from paceline.live.reports import report_of
 from paceline.live.segments import check_no_journal
@@ -205,14 +205,18 @@ class Bandit(Booking):
         digest = self._digest
         if found.is_old:
             found.keeper.leave_old_format(self._ledger, digest, self._now())
-        if found.digest and found.digest != digest:
+        if self._ledger.digest not in ("", digest):
             edited = f"the code of policy {policy.name} was edited since: its beliefs may differ from those before"
             report = edited if report is None else f"{report}; {edited}"
-        if found.digest != digest or report:
-            self._book(Opened(__version__, digest, os.getpid(), self._now()))
+        if self._ledger.digest != digest or report:
+            self._note_code()
         self.recovered = report
         if report:
             LOG.warning("%s", report)
+
+    def _note_code(self) -> None:
+        """Write down which code goes on with the journal."""
+        self._book(Opened(__version__, self._digest, os.getpid(), self._now()))
 
     @classmethod
     def load(
@@ -224,8 +228,11 @@ class Bandit(Booking):
         """
         check_options(clock)
         check_path("path", path)
+        ledger = snapshot.load(path, policy)
+        notice = notice_of(policy, ledger.config.policy)
         bandit = cls.__new__(cls)
-        bandit._start(snapshot.load(path, policy), clock)
+        bandit._start(ledger, clock)
+        bandit.recovered = notice
         return bandit
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -272,17 +279,21 @@ class Bandit(Booking):
             if ledger.deadlines.heap or ledger.deadlines.old:
                 self._expire_due(now)
             if ledger.may_fail:
-                decision = self._ask_user_policy(now, ledger.lasting)
-            else:
+                decision = self._decide(now, ledger.lasting)
+            else:  # the same with fewer calls
                 self._stopped = ASKING
                 deadline = None if ledger.lasting is None else now + ledger.lasting
-                if self._journal is not None:
-                    decision = self._begin(ledger.decide(now), now, deadline)
-                else:
-                    decision = ledger.decide_and_begin(now, deadline)
-                    self._stopped = None
-                    if ledger.is_notable:
-                        self._take_note()
+                try:
+                    decision = ledger.decide_and_begin(now, deadline, None, self._note)
+                except JournalFailed:
+                    self._let_go_of_round(now)
+                    raise
+                self._stopped = None
+                keeper = self._keeper
+                if keeper is not None and keeper.journal.lines >= keeper.due:
+                    self._tend(now)
+                if ledger.is_notable:
+                    self._take_note()
         if self._commits:
             self._commit()
         return decision
@@ -320,19 +331,25 @@ class Bandit(Booking):
                 self._expire_due(now)
                 self._expire_if_due(number, now)
             pull = ledger.pending.get(number)
-            if (
-                pull is not None
-                and not ledger.may_be_silent
-                and requests.is_usual(pull, reward, costs, ledger.max_reward)
-            ):
-                now = 0 if self._journal is None else self._now()  # before anything is done: the clock may fail
-                self._stopped = number, reward, costs
-                if self._journal is not None:
-                    self._append(write_tell(number, reward, costs, now))
-                settle(ledger, number, pull, reward, costs)  # type: ignore[arg-type]  # a float
-                self._stopped = None
-                if self._journal is not None:
-                    self._tend(now)
+            if pull is not None and not ledger.may_wait and requests.is_usual(pull, reward, costs, ledger.max_reward):
+                note = self._note
+                if note is None:
+                    self._stopped = number, reward, costs
+                    settle(ledger, number, pull, reward, costs)  # type: ignore[arg-type]  # a float
+                    self._stopped = None
+                else:
+                    now = self._now()  # before anything is done: the clock may fail
+                    self._stopped = number, reward, costs
+                    try:
+                        note(write_usual_tell(number, reward, costs, now))  # type: ignore[arg-type]
+                    except JournalFailed:
+                        self._stopped = FAILED
+                        raise
+                    settle(ledger, number, pull, reward, costs)  # type: ignore[arg-type]  # a float
+                    self._stopped = None
+                    keeper = self._keeper
+                    if keeper is not None and keeper.journal.lines >= keeper.due:
+                        self._tend(now)
             else:
                 event = requests.tell(ledger, number, reward, costs, self._now(), overrun)
                 if event is not None:
@@ -390,6 +407,7 @@ class Bandit(Booking):
 
     def observe(self, arm: str, reward: float, cost: Amount) -> None:
         """Learn from a pull that was made elsewhere, such as last week: nothing is spent, and no round is counted."""
+        self._ledger.arm_set.get_ready_to_learn()  # before others have to wait for it
         self._change(lambda ledger, now: requests.observe(ledger, arm, reward, cost, now))
 
     def report(self) -> dict[str, Any]:
@@ -414,6 +432,7 @@ class Bandit(Booking):
         >>> pupil.estimates()["b"].pulls, pupil.report()["arms"]["b"]["pulls"]
         (1, 0)
         """
+        self._ledger.arm_set.get_ready_to_learn()  # before others have to wait for it
         self._change(lambda ledger, now: requests.merge(ledger, reports, now))
 
     # Money and arms.
@@ -473,7 +492,13 @@ class Bandit(Booking):
         options = {"budget": budget, "max_cost": max_cost, "policy": policy, "expires": expires, "silence": silence}
         options |= {"hourly": hourly, "period": period}
         given = {name: value for name, value in options.items() if value is not ...}
+        if policy is not ...:
+            get_ready(policy, self._ledger.config)  # before others have to wait for it
         self._change(lambda ledger, now: self._settings(ledger, given, now))
+        if policy is not ...:
+            with self._lock:
+                if self._journal is not None and self._ledger.digest != self._digest:
+                    self._note_code()
 
     def _settings(self, ledger: Ledger, given: dict[str, Any], now: int) -> Event:
         """The event of other settings; of a policy of the user's the very object is used."""
@@ -546,9 +571,11 @@ class Bandit(Booking):
     def pending(self) -> dict[int, str]:
         """The decisions that are not settled, and their arms; those that have expired among them."""
         with self._lock:
-            ledger, pulls = self._ledger, self._ledger.pending.copy()
+            ledger, pulls = self._ledger, self._ledger.view_pending()
         names = ledger.arm_set.names
-        return {ledger.id_of(number, pull[0]): names[pull[0]] for number, pull in pulls.items() if not is_told(pull)}
+        return {
+            ledger.id_of(number, pull[SLOT]): names[pull[SLOT]] for number, pull in pulls.items() if not is_told(pull)
+        }
 
     def look_up(self, id: int | str) -> Record:
         """What has become of a decision, as long as it is pending or remembered; looking lets nothing expire.
@@ -569,7 +596,7 @@ class Bandit(Booking):
         """The decisions that nothing more is expected of; those without a cost are charged in full."""
         with self._lock:
             ledger = self._ledger
-            return [ledger.id_of(number, ledger.pending[number].slot) for number in ledger.expired_pulls]
+            return [ledger.id_of(number, ledger.pending[number][SLOT]) for number in ledger.expired_pulls]
 
     @property
     def arms(self) -> dict[str, str]:

@@ -5,6 +5,7 @@ the time it takes, so that the next call finds a call that was cut short, and fi
 """
 
 import logging
+import math
 import os
 from collections.abc import Callable
 from itertools import islice
@@ -13,22 +14,21 @@ from typing import Any
 
 from paceline.errors import InvalidValue, JournalFailed
 from paceline.interrupts import signals_held
-from paceline.live import answers, cut_short, requests
+from paceline.live import cut_short, requests
 from paceline.live.config import MOST_SECONDS, check_seconds
 from paceline.live.decision import Decision
-from paceline.live.events import Event, Expire, Facts, Failed, write, write_ask
+from paceline.live.events import Event, Expire, Facts, Failed, write
 from paceline.live.forks import watch
 from paceline.live.journal import Journal
 from paceline.live.keeper import Keeper
-from paceline.live.ledger import Choice, Ledger, milliseconds
-from paceline.live.pulls import is_awaited
+from paceline.live.ledger import Ledger, Note, milliseconds
+from paceline.live.pulls import as_pull, is_awaited
 from paceline.live.status import RECOVERED, STARVING, starving
 from paceline.policies.code import digest_of_code
 
 LOG = logging.getLogger("paceline")
 
 EXPIRE_AT_ONCE = 32  # decisions that one call lets expire at most
-MOST_TIME = round(1000.0 * MOST_SECONDS)  # milliseconds
 LOOK_AT_ONCE = 10_000  # decisions that one call looks at most
 MANY_WAIT = 1000  # decisions without an outcome at which something is said; again when there are twice as many
 
@@ -50,6 +50,7 @@ class Booking:
         self._lock = RLock()
         self._stopped: object | None = None  # what is being done, or why nothing may be done any more
         self._journal: Journal | None = None
+        self._note: Note | None = None  # how an event is written to it
         self._keeper: Keeper | None = None
         self._commits = False  # whether calls wait for the disk
         self._starves = False  # whether it was said
@@ -59,7 +60,7 @@ class Booking:
 
     def _keep(self, keeper: Keeper) -> None:
         """Write every event to a journal from now on."""
-        self._journal, self._keeper = keeper.journal, keeper
+        self._journal, self._keeper, self._note = keeper.journal, keeper, keeper.journal.append
         self._commits = keeper.upkeep.fsync
         self._digest = digest_of_code(self._ledger.config.policy)
 
@@ -76,57 +77,49 @@ class Booking:
             else:
                 facts = requests.facts_of(ledger, arms, max_cost, key)
                 lasting = ledger.lasting if expires is None else milliseconds(expires)
-                if ledger.may_fail:
-                    decision = self._ask_user_policy(now, lasting, facts)
-                else:
-                    self._stopped = ASKING
-                    choice = ledger.decide(now, facts)
-                    decision = self._begin(choice, now, None if lasting is None else now + lasting, facts)
+                decision = self._decide(now, lasting, facts)
         if self._commits:
             self._commit()
         return decision
 
-    def _ask_user_policy(self, now: int, lasting: int | None, facts: Facts | None = None) -> Decision:
-        """The same for a policy whose code may raise an error: the round has not begun then."""
+    def _decide(self, now: int, lasting: int | None, facts: Facts | None = None) -> Decision:
+        """Begin a round. If the code of a user's policy raises an error, it has not begun."""
+        ledger = self._ledger
         self._stopped = ASKING
         try:
-            choice = self._ledger.decide(now, facts)
+            deadline = None if lasting is None else now + lasting
+            decision = ledger.decide_and_begin(now, deadline, facts, self._note)
+        except JournalFailed:
+            self._let_go_of_round(now)
+            raise
         except BaseException:
-            if not self._ledger.has_round_open():
+            if ledger.may_fail and not ledger.has_round_open():
                 self._stopped = None
                 self._append(write(Failed(now, facts)))
             raise
-        return self._begin(choice, now, None if lasting is None else now + lasting, facts)
-
-    def _begin(self, choice: Choice, now: int, deadline: int | None, facts: Facts | None = None) -> Decision:
-        """Write a decision down, and book it."""
-        ledger = self._ledger
-        slot, reason, tag = choice
-        if self._journal is not None:
-            try:
-                likely = answers.propensity(ledger, slot, reason, tag) if ledger.is_random else None
-                self._append(write_ask(slot, reason, tag, now, deadline if slot >= 0 else None, facts, likely))
-            except JournalFailed:  # nobody gets the decision
-                cut_short.finish_ask(ledger, now)
-                raise
-        decision = ledger.begin(slot, reason, tag, now, deadline, facts)
         self._stopped = None
-        if self._journal is not None:
-            self._tend(now)
+        self._tend(now)
         if ledger.is_notable:
             self._take_note()
         return decision
 
+    def _let_go_of_round(self, now: int) -> None:
+        """The journal has failed in the middle of a round: nobody gets the decision."""
+        self._stopped = FAILED
+        cut_short.finish_ask(self._ledger, now)
+
     def _now(self) -> int:
         """The time in milliseconds."""
-        now = self._clock()
+        clock = self._clock  # what is called as a method would be looked for in the class first
+        now = clock()
         try:
-            time = int(now * 1000.0)
+            if abs(now) < MOST_SECONDS:
+                return int(now * 1000.0)
+            is_number = math.isfinite(now)
         except (TypeError, ValueError, OverflowError):
-            raise InvalidValue(f"the time that clock gives must be a finite number, got {now!r}") from None
-        if not -MOST_TIME < time < MOST_TIME:
-            raise InvalidValue(f"the time that clock gives must be in seconds, below {MOST_SECONDS:g}, got {now!r}")
-        return time
+            is_number = False
+        rule = f"in seconds, below {MOST_SECONDS:g}" if is_number else "a finite number"
+        raise InvalidValue(f"the time that clock gives must be {rule}, got {now!r}")
 
     def _number_of(self, id: Any, *news: Any) -> int | None:  # noqa: ARG002  # for those who know others
         """The number of a decision that is told something; None if somebody else is to be told."""
@@ -153,7 +146,7 @@ class Booking:
 
     def _expire_if_due(self, number: int, now: int) -> None:
         """Expire a decision whose time is up, if its turn has not come yet."""
-        pull = self._ledger.pending.get(number)
+        pull = self._ledger.pending.find(number)
         if pull is not None and pull.deadline is not None and pull.deadline <= now:
             event = requests.expire(self._ledger, number, now)
             if event is not None:
@@ -265,10 +258,10 @@ class Booking:
             LOG.info("bandit %s does not starve any more", self._label())
         self._starves = trouble is not None
         waiting = len(ledger.pending) - len(ledger.expired_pulls)
-        if waiting >= self._waits and ledger.may_be_silent:  # some are told, and kept back; for the time of a call
+        if waiting >= self._waits:  # some may be told, and kept back; for the time of a call
             waiting = sum(map(is_awaited, islice(ledger.pending.values(), LOOK_AT_ONCE)))
         if waiting >= self._waits:
-            oldest = next(filter(is_awaited, ledger.pending.values()))
+            oldest = as_pull(next(filter(is_awaited, ledger.pending.values())))
             LOG.warning(
                 "bandit %s: %d decisions wait for their outcome, the oldest for %.0f seconds; what is reserved for "
                 "them cannot be spent%s",

@@ -74,6 +74,7 @@ def change_settings(ledger: "Ledger", event: Set) -> None:
         arm_set.change_policy(config)
         ledger.foreign = ledger.foreign._replace(own={name: np.zeros(len(arm_set.names)) for name in policy.own_sums})
         ledger.policy_since = ledger.rounds
+        ledger.digest = ""  # not known yet
     arm_set.set_max_costs(largest)
     ledger.timed.use(config)
     if ledger.rounds:

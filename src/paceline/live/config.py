@@ -231,6 +231,20 @@ def policy_in_file(written: dict[str, Any], given: PolicyLike | None) -> Policy:
     return same_policy(name, parameters, given)
 
 
+def notice_of(given: PolicyLike | None, now: Policy) -> str | None:
+    """What is to be said of a policy that was given with a file which goes on with another.
+
+    One of the user's own may be needed for what happened before another was set. One of ours never is: whoever gives it
+    means it to be used, and is refused.
+    """
+    name = now.name if given is None else one_policy(given).name
+    if name == now.name:
+        return None
+    if name in POLICIES:
+        raise InvalidValue(f"policy must be {now.name!r}, as it was saved, got {name!r}")
+    return f"policy {name!r} was given, and {now.name!r} goes on, which was set since"
+
+
 def same_policy(name: str, parameters: dict[str, Any], given: PolicyLike | None) -> Policy:
     """The policy of that name and with these parameters: made anew, or the one that is given if it is the same."""
     if given is None:

@@ -1,8 +1,6 @@
 """Amounts of a resource in the user's own unit, counted in whole units that are a power of two of it."""
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
 
 from paceline.errors import InvalidValue
 from paceline.kernels.budget import UNIT_BITS, split_rate
@@ -10,7 +8,6 @@ from paceline.kernels.budget import UNIT_BITS, split_rate
 MOST_UNITS = 1 << 62  # half of what the guard can count; the rest is for sums on the way
 
 
-@dataclass(frozen=True)
 class Currency:
     """The scale of costs: the amount that counts as 1 to the policy.
 
@@ -22,23 +19,12 @@ class Currency:
     (29, True, True)
     """
 
-    scale: float
-
-    @cached_property
-    def shift(self) -> int:
-        """The unit is 2**-shift: the smallest of which the scale is at most 2**32."""
-        fraction, exponent = math.frexp(self.scale)
-        return UNIT_BITS - exponent + (fraction == 0.5)
-
-    @cached_property
-    def units(self) -> float:
-        """Units in one of the currency: a power of two."""
-        return math.ldexp(1.0, self.shift)
-
-    @cached_property
-    def unit(self) -> float:
-        """What a unit is on the scale of the policy."""
-        return 1.0 / self.units / self.scale
+    def __init__(self, scale: float) -> None:
+        fraction, exponent = math.frexp(scale)
+        self.scale = scale
+        self.shift = UNIT_BITS - exponent + (fraction == 0.5)  # the smallest unit of which the scale is at most 2**32
+        self.units = math.ldexp(1.0, self.shift)  # in one of the currency
+        self.unit = 1.0 / self.units / scale  # on the scale of the policy
 
     def charge(self, cost: float) -> int:
         """A cost in units, rounded up; the product of a tiny cost may vanish."""

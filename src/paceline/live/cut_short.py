@@ -17,10 +17,10 @@ def finish_ask(ledger: "Ledger", time: int) -> None:
         ledger.arm_set.widen(ledger.seen)
     facts, tally = ledger.facts, ledger.arm_set.books.tally
     if facts is not None and facts.key is not None:  # whoever asks again gets another decision
-        ledger.answers.pop(facts.key, None)
+        ledger.answers.take_back(facts.key)
         facts = facts._replace(key=None)
     if ledger.rounds + 1 in ledger.pending:
-        outcomes.take_out(ledger, ledger.rounds + 1, ledger.pending[ledger.rounds + 1])
+        outcomes.take_out(ledger, ledger.rounds + 1, ledger.pending.at(ledger.rounds + 1))
     choice = ledger.in_slots(int(tally.arm), int(tally.reason), int(tally.tag))
     ledger.begin(*choice, time, None, facts)
     if choice[0] >= 0:

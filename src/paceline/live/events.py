@@ -174,6 +174,11 @@ def write_ask(
         return json.dumps(["ask", slot, reason, tag, time, deadline, facts, propensity], separators=(",", ":"))
     if facts is not None:
         return json.dumps(["ask", slot, reason, tag, time, deadline, facts], separators=(",", ":"))
+    return write_usual_ask(slot, reason, tag, time, deadline)
+
+
+def write_usual_ask(slot: int, reason: int, tag: int, time: int, deadline: int | None) -> str:
+    """The same where there is nothing else to be said."""
     if deadline is not None:
         return f'["ask",{slot},{reason},{tag},{time},{deadline}]'
     return f'["ask",{slot},{reason},{tag},{time}]'
@@ -183,6 +188,11 @@ def write_tell(id: int, reward: float | None, costs: Costs, time: int, overrun: 
     """An outcome as JSON, from its fields: floats are written to the last digit, and all of them are finite."""
     if overrun or reward is None or None in costs:
         return json.dumps(["tell", id, reward, costs, time, overrun], separators=(",", ":"))
+    return write_usual_tell(id, reward, costs, time)
+
+
+def write_usual_tell(id: int, reward: float, costs: Costs, time: int) -> str:
+    """The same where all of it is told at once."""
     if len(costs) == 1:
         return f'["tell",{id},{reward!r},[{costs[0]!r}],{time}]'
     return f'["tell",{id},{reward!r},[{",".join(map(repr, costs))}],{time}]'

@@ -79,11 +79,13 @@ class Journal:
         check_locks(path)
         self.path = Path(path).absolute()  # the program may go to another folder
         self._offset, self._crc, self.lines = START
+        self._next_look = LOOK_EVERY
         self._file = -1
         self._synced = 0
         self._syncing = Lock()
         self._before: list[int] = []  # files that went before this one and are not synced yet
         self._file = open_alone(self.path, mode, wait)
+        self._process = os.getpid()
 
     def __del__(self) -> None:
         """A journal that nobody has any more is free for others."""
@@ -127,14 +129,15 @@ class Journal:
         crc = crc32(payload, self._crc)
         line = b"%08x %b\n" % (crc, payload)  # as `line_of`
         try:
-            if os.write(self._file, line) != len(line):
-                raise OSError("only a part of the line was written")
+            written = os.write(self._file, line)
         except OSError as error:
             self.give_up(error)
-        self._offset += len(line)
+        if written != len(line):
+            self.give_up(OSError("only a part of the line was written"))
+        self._offset += written
         self._crc = crc
-        self.lines += 1
-        if self.lines % LOOK_EVERY == 0:
+        self.lines = lines = self.lines + 1
+        if lines >= self._next_look:
             self.look()
 
     @property
@@ -148,6 +151,7 @@ class Journal:
 
     def look(self) -> None:
         """See whether the file is still there, under its name, and as long as it was written."""
+        self._next_look = self.lines + LOOK_EVERY
         try:
             here, there = os.fstat(self._file), os.stat(self.path)
         except OSError as error:
@@ -196,11 +200,19 @@ class Journal:
         return self._file < 0
 
     def close(self) -> None:
-        """Close the file, which frees it for others."""
+        """Close the file, which frees it for others.
+
+        It is unlocked first: a process that another thread is just starting has the file, too, until it begins. A
+        forked copy must not do that, for the lock is that of its parent.
+        """
         self.close_before()
         if not self.closed:
             file, self._file = self._file, -1
-            os.close(file)
+            try:
+                if os.getpid() == self._process:
+                    unlock(file)
+            finally:
+                os.close(file)
 
     def count_unsynced(self) -> int:
         """The files that went before this one and are still open, to be synced."""
@@ -291,6 +303,13 @@ def lock(file: int, path: Path) -> bool:
     except OSError as error:
         raise UnreadableFile(f"journal {path} must be a file that can be locked, but: {error.strerror}") from error
     return True
+
+
+def unlock(file: int) -> None:
+    """Free a file, also where somebody else has it open as well."""
+    import fcntl
+
+    fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def has_name(file: int, path: Path) -> bool:

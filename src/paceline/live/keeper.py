@@ -153,7 +153,7 @@ class Keeper:
         try:
             self.journal.commit(place[-1])
             last, before = snapshot_paths(path)
-            body = {**snapshot.describe_picture(picture), "journal": place}
+            body = {**snapshot.describe_picture(picture), "digest": picture.digest, "journal": place}
             self.tidy_up(last)
             if self.summed_up[0] and last.exists():  # one that is damaged is not kept
                 last.replace(before)

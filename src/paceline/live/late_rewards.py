@@ -25,7 +25,7 @@ over.
 Everything follows from the times and the order of the events. Rewards are on the scale of the policy, in [0, 1].
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,32 @@ BY_DISTANCE = ("seen", "exposed", "weights")  # (K, RING), by the cells since
 def can_correct(policy: Policy) -> bool:
     """Whether beliefs of a policy follow from the estimates, so that these may be corrected."""
     return policy.adds_up or policy.renew is not renew_nothing
+
+
+class Ended(NamedTuple):
+    """A window that has ended because settings have changed.
+
+    Of its pulls that were open then, clicks were told and silences not: to be fair to both, no more is learned of the
+    rewards of any. There may be very many of them, so each is marked when it is met the next time.
+    """
+
+    since: int  # the last decision before
+    until: int
+    window: int
+
+    def last(self) -> int:
+        """The last decision in it."""
+        return self.until
+
+    def has(self, number: int, pull: Pull) -> bool:
+        """Whether a pull was open in it when it ended; one that expires later is met then, and marked."""
+        return number <= self.until and is_in_window(number, pull, self.since, self.window)
+
+
+def is_in_window(number: int, pull: Pull, since: int, window: int) -> bool:
+    """Whether a pull was made after a decision, with that window, and has not expired."""
+    is_usual = number > since and pull.deadline == pull.asked + window
+    return is_usual and not (pull.told is not None and pull.told.expired)
 
 
 class LateRewards:
@@ -134,8 +160,7 @@ class LateRewards:
 
     def has(self, number: int, pull: Pull) -> bool:
         """Whether a pull is counted here: made since, with the usual window, and not taken out."""
-        is_usual = number > self.since and pull.deadline == pull.asked + self.window
-        return is_usual and not (pull.told is not None and pull.told.expired)
+        return is_in_window(number, pull, self.since, self.window)
 
     def age_of(self, pull: Pull) -> int:
         """Cells since a pull was made; a clock that was set back makes it older than it is."""

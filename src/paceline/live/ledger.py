@@ -11,6 +11,7 @@ decisions made now and read from a journal alike.
 Amounts come in tuples with an entry per resource.
 """
 
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,31 +23,17 @@ from paceline.interrupts import signals_held
 from paceline.kernels.budget import line_units
 from paceline.kernels.jit import plain_throughout
 from paceline.kernels.state import GUARD, SKIP
-from paceline.live import answers, changes, income, outcomes
+from paceline.live import answers, changes, events, income, outcomes
 from paceline.live.arms import ArmSet, Lineup
 from paceline.live.config import Config
 from paceline.live.deadlines import Deadlines
-from paceline.live.decision import Decision, as_decision
-from paceline.live.events import (
-    Add,
-    Ask,
-    Cancel,
-    Costs,
-    Credit,
-    Event,
-    Expire,
-    Facts,
-    Failed,
-    Merge,
-    Observe,
-    Opened,
-    Pace,
-    Set,
-    SetStatus,
-    Tell,
-)
-from paceline.live.late_rewards import LateRewards, can_correct
-from paceline.live.pulls import Outcome, Pull, Told, Units, as_pull, is_expired
+from paceline.live.decision import Decision, make
+from paceline.live.events import Ask, Costs, Event, Facts, Failed, Opened, write_ask, write_usual_ask
+from paceline.live.late_rewards import Ended, LateRewards, can_correct
+from paceline.live.latest import Latest
+from paceline.live.layers import Layers, View
+from paceline.live.pulls import Outcome, Pull, Pulls, Row, Told, Units, as_pull, is_expired
+from paceline.live.shelves import Shelves
 from paceline.live.sums import no_sums
 from paceline.live.timed_income import TimedIncome
 from paceline.live.turnout import Turnout
@@ -55,7 +42,13 @@ from paceline.policies.rules import is_ours
 from paceline.undo import keep, put_back
 
 Choice = tuple[int, int, int]  # slot (or place), reason, tag
+Note = Callable[[str], None]  # writes an event down
 
+
+FEW = 1000  # pulls that are copied at once when somebody looks through them
+MANY = 10_000  # pulls that are too many for one dictionary: to copy it when it is full would take too long
+MOST_NUMBERS = 10_000  # ids that are kept at hand
+MERGE_AT_ONCE = 1000  # changes made meanwhile that one call works into the others: many more than come between two
 
 line_of = plain_throughout(line_units)
 
@@ -73,10 +66,10 @@ class Ledger:
         self.unknown: Costs = (None,) * count
         self.no_units: Units = (0,) * count
         self.rounds = 0
-        self.pending: dict[int, Pull] = {}
-        self.settled: OrderedDict[int, Outcome] = OrderedDict()  # the last so many, oldest first
+        self.pending: Pulls | Shelves | Layers = Pulls()
+        self.settled: Latest[int, Outcome] = Latest()
         self.expired_pulls: OrderedDict[int, None] = OrderedDict()  # and not settled since, the longest ago first
-        self.answers: OrderedDict[str, Decision] = OrderedDict()  # by the key of the request, the last so many
+        self.answers: Latest[str, Decision] = Latest()  # by the key of the request
         self.deadlines = Deadlines()
         self.policy_since = 0  # the last round before the present policy
         self.session: str | None = None  # of a picture: what a policy in plain Python has learned
@@ -88,9 +81,11 @@ class Ledger:
         self.turnout = Turnout(len(config.arms))
         self.timed = TimedIncome(config)
         self.late: LateRewards | None = None  # where silence stands for a reward once the usual window is over
+        self.ended: tuple[Ended, ...] = ()  # windows before it, of which pulls are open
         self.is_notable = False  # whether there is something to be said: a mistake, or
         self.is_marked = False  # whether rounds were counted since somebody looked
         self.given_policy: PolicyLike | None = None  # in which a policy of the user's that a journal names can be found
+        self.digest = ""  # of the policy's code, as a journal has noted it last
         self.mistake: InvalidPolicy | None = None  # that the last refusal was for
         self.seen = self.arm_set.lineup  # the arms that the last decision was about, and
         self.facts: Facts | None = None  # what was true of the request
@@ -105,7 +100,7 @@ class Ledger:
         policy = config.policy
         self.config = config
         self.tag_is_arm, self.situations = policy.tag_is_arm, policy.reasons
-        self.max_reward, self.most_settled = config.max_reward, config.remember
+        self.max_reward, self.remembered = config.max_reward, config.remember
         self.lasting = None if config.expires is None else milliseconds(config.expires)
         self.may_fail = not is_ours(policy)
         self.is_random = policy.propensity(True, True, 1) is not None
@@ -115,18 +110,12 @@ class Ledger:
         self.may_be_silent = config.silence is not None
 
     def renew_window(self) -> None:
-        """Begin to correct rewards for their delay, or begin anew with what may be reported, if settings have changed.
-
-        Of the pulls of the old window, clicks were told and silences not: to be fair to both, none is learned.
-        """
+        """Begin to correct rewards for their delay, or, with other settings, begin anew with what may be reported."""
         config, late = self.config, self.late
         is_on = config.silence is not None and self.lasting is not None and can_correct(config.policy)
         wanted = (self.lasting, (config.silence or 0.0) / self.max_reward) if is_on else None
         if late is not None and wanted != (late.window, late.silence):
-            for number, pull in self.pending.items():
-                if late.has(number, pull):
-                    told = pull.told or Told(None, self.unknown, self.no_units, False)
-                    self.pending[number] = pull._replace(told=told._replace(learned=True))
+            self.ended = (*self.ended, Ended(late.since, self.rounds, late.window))
             for slot in range(len(self.arm_set.names)):
                 self.arm_set.add_rewards(slot, late.only_aged(slot))
                 self.arm_set.renew_beliefs(slot)
@@ -134,8 +123,26 @@ class Ledger:
         if late is None and wanted is not None:
             late = LateRewards(wanted[0] or 0, wanted[1], len(self.arm_set.names), self.rounds)
         self.late = late
+        self.forget_ended()
         self.is_special = self.may_fail or self.timed.is_on or late is not None
         self.is_unusual = self.is_special or self.is_random or not self.tag_is_arm
+
+    def forget_ended(self) -> None:
+        """Forget the windows that have ended and have no open pulls any more; the first pull has the lowest number."""
+        if self.ended and not isinstance(self.pending, Layers):  # in which it may take long to find the first
+            oldest = next(iter(self.pending), None)
+            kept = [ended for ended in self.ended if oldest is not None and oldest <= ended.until > ended.since]
+            self.ended = tuple(kept)
+        self.may_wait = self.may_be_silent or bool(self.ended)
+
+    def marked(self, number: int, row: Row) -> Pull:
+        """A pull that is pending, marked if nothing more is learned of its reward because its window has ended."""
+        pull = as_pull(row)
+        place = bisect_left(self.ended, number, key=Ended.last)
+        if place < len(self.ended) and self.ended[place].has(number, pull):
+            told = pull.told or Told(None, self.unknown, self.no_units, False)
+            return pull._replace(told=told._replace(learned=True))
+        return pull
 
     def apply(self, event: Event) -> None:
         """Let an event happen."""
@@ -180,21 +187,28 @@ class Ledger:
         arm, reason, tag = arm_set.calls.ask(arm_set.params, arm_set.playing)
         return self.in_slots(arm, reason, tag)
 
-    def decide_and_begin(self, time: int, deadline: int | None) -> Decision:
-        """`decide` and `begin` in one, where no journal is to be written: the usual pull takes one call, not four."""
-        if self.is_unusual or self.rounds >= self.next_stop:
-            return self.begin(*self.decide(time), time, deadline)
+    def decide_and_begin(
+        self, time: int, deadline: int | None, facts: Facts | None = None, note: Note | None = None
+    ) -> Decision:
+        """A round: the policy chooses, its choice is written down with ``note``, if given, and booked.
+
+        The usual pull is all here, since four calls of functions would take a fifth of its time.
+        """
+        if self.is_unusual or facts is not None or self.rounds >= self.next_stop:
+            choice = self.decide(time, facts)
+            return self.note_and_begin(choice, time, deadline, facts, note)
         arm_set = self.arm_set
         self.seen, self.facts = arm_set.lineup, None
         arm, reason, tag = arm_set.calls.ask(arm_set.params, arm_set.playing)
         slot = arm_set.slot_at[arm]
         if slot < 0:
-            return self.begin(*self.in_slots(arm, reason, tag), time, deadline)
+            return self.note_and_begin(self.in_slots(arm, reason, tag), time, deadline, None, note)
         number, name_at, situation = self.rounds + 1, arm_set.name_at, self.situations[reason]
         tag = arm_set.slot_at[tag]
-        self.pending[number] = as_pull(
-            (slot, reason, tag, arm_set.reserves[slot], arm_set.max_costs[slot], time, deadline, None)
-        )
+        if note is not None:
+            note(write_usual_ask(slot, reason, tag, time, deadline))
+        reserved, largest = arm_set.reserves[slot], arm_set.max_costs[slot]
+        self.pending[number] = slot, reason, tag, reserved, largest, time, deadline, None  # the fields of a Pull
         if deadline is not None:
             self.deadlines.push(deadline, number, self.pending)
         counts = self.turnout.counts[slot]
@@ -204,7 +218,17 @@ class Ledger:
         if self.has_own_id:
             id = self.id_of(number, slot)
             self.numbers[id] = number
-        return as_decision((id, name_at[slot], situation, name_at[tag], None, None, None, None))
+        return make(Decision, (id, name_at[slot], situation, name_at[tag], None, None, None, None))
+
+    def note_and_begin(
+        self, choice: Choice, time: int, deadline: int | None, facts: Facts | None, note: Note | None
+    ) -> Decision:
+        """Write a choice down, and book it."""
+        slot, reason, tag = choice
+        if note is not None:
+            likely = answers.propensity(self, slot, reason, tag) if self.is_random else None
+            note(write_ask(slot, reason, tag, time, deadline if slot >= 0 else None, facts, likely))
+        return self.begin(slot, reason, tag, time, deadline, facts)
 
     def ask_specially(self, time: int, facts: Facts | None) -> Choice:
         """The policy's choice where something is not as usual; arms are called by their places."""
@@ -287,16 +311,16 @@ class Ledger:
             reserved, largest = arm_set.reserves[slot], arm_set.max_costs[slot]
             if facts is not None:
                 reserved, largest = self.reserved_for(slot, facts)
-            pull = as_pull((slot, reason, tag, reserved, largest, time, deadline, None))
+            pull = slot, reason, tag, reserved, largest, time, deadline, None
             if self.late is None:
                 self.pending[number] = pull
             else:
-                self.wait_for_reward(number, pull)
+                self.wait_for_reward(number, as_pull(pull))
             if deadline is not None:
                 self.deadlines.push(deadline, number, self.pending)
         decision = answers.answer(self, number, slot, reason, tag)
         if facts is not None and facts.key is not None:
-            self.keep_answer(facts.key, decision)
+            self.answers.keep(facts.key, decision, max(self.remembered, 1))
         counts = self.turnout.counts[slot]
         counts[decision[2]] = counts.get(decision[2], 0) + 1
         self.rounds = number
@@ -306,7 +330,7 @@ class Ledger:
         """A pull whose reward may come late is pending, and counts from now on: both or nothing."""
         assert self.late is not None
         with signals_held():
-            self.pending[number] = pull
+            self.pending.put(number, pull)
             if self.late.has(number, pull):
                 self.late.count(pull)
                 self.arm_set.add_rewards(pull.slot, self.late.renewed(pull.slot))
@@ -316,13 +340,15 @@ class Ledger:
         largest = dict(facts.largest).get(slot, self.arm_set.max_costs[slot])
         return self.arm_set.units_of(largest), largest
 
-    def keep_answer(self, key: str, decision: Decision) -> None:
-        """Remember what a request was answered, and forget the oldest."""
-        self.answers[key] = decision
-        if len(self.answers) > max(self.config.remember, 1):
-            self.answers.popitem(last=False)
-
     # Looking.
+
+    def view_pending(self) -> View:
+        """The pulls that are not settled, as they are at this moment, to look through while the books go on."""
+        if isinstance(self.pending, Pulls) and len(self.pending) <= FEW:
+            return View([self.pending.copy()])
+        if not isinstance(self.pending, Layers):
+            self.pending = Layers(self.pending)
+        return self.pending.view()
 
     def has_round_open(self) -> bool:
         """Whether the engine has begun a round that is not in the books."""
@@ -346,11 +372,19 @@ class Ledger:
     # Every so many rounds.
 
     def stop_by(self) -> None:
-        """Count how many rounds were sat out lately, and roll the books over before a number gets too large."""
+        """Count how many rounds were sat out lately, tidy up, and roll the books over before numbers get too large."""
         self.turnout.mark(self.rounds)
         self.is_marked = self.is_notable = True
-        if len(self.numbers) > 2 * len(self.pending) + 100:  # some were settled otherwise
-            self.numbers = {id: number for id, number in self.numbers.items() if number in self.pending}
+        if isinstance(self.pending, Layers):
+            self.pending = self.pending.merged(MERGE_AT_ONCE)
+        elif isinstance(self.pending, Pulls) and len(self.pending) > MANY:
+            self.pending = Shelves(self.pending)
+        elif isinstance(self.pending, Shelves) and len(self.pending) < MANY // 4:
+            self.pending = Pulls(self.pending.items())
+        if len(self.numbers) > MOST_NUMBERS:  # the others are read off; to look for those that are settled takes longer
+            self.numbers = {}
+        if self.ended:
+            self.forget_ended()
         if self.rounds >= self.next_roll:
             income.roll_over(self)
         self.renew_stop()
@@ -366,23 +400,24 @@ class Ledger:
         return tuple([number for number in found if not is_expired(self.pending[number])])
 
     def note_opening(self, event: Opened) -> None:
-        """That a program went on with a journal changes nothing."""
+        """A program went on with a journal, with this code; nothing else changes."""
+        self.digest = event.digest
 
 
 APPLY: dict[type[Event], Callable[[Ledger, Any], None]] = {
-    Ask: Ledger.follow,
-    Failed: Ledger.fail_again,
-    Tell: outcomes.take_in,
-    Cancel: outcomes.cancel,
-    Expire: outcomes.expire,
-    Credit: income.credit,
-    Pace: income.pace,
-    Add: changes.add_arm,
-    SetStatus: changes.set_status,
-    Observe: changes.observe,
-    Merge: changes.merge_reports,
-    Set: changes.change_settings,
-    Opened: Ledger.note_opening,
+    events.Ask: Ledger.follow,
+    events.Failed: Ledger.fail_again,
+    events.Tell: outcomes.take_in,
+    events.Cancel: outcomes.cancel,
+    events.Expire: outcomes.expire,
+    events.Credit: income.credit,
+    events.Pace: income.pace,
+    events.Add: changes.add_arm,
+    events.SetStatus: changes.set_status,
+    events.Observe: changes.observe,
+    events.Merge: changes.merge_reports,
+    events.Set: changes.change_settings,
+    events.Opened: Ledger.note_opening,
 }
 
 

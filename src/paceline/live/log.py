@@ -8,25 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from paceline.live import events
 from paceline.live.decision import Decision
-from paceline.live.events import (
-    NAMES,
-    Add,
-    Ask,
-    Cancel,
-    Credit,
-    Event,
-    Expire,
-    Facts,
-    Failed,
-    Merge,
-    Observe,
-    Opened,
-    Pace,
-    Set,
-    SetStatus,
-    Tell,
-)
+from paceline.live.events import NAMES, Ask, Credit, Event, Facts, Tell
 from paceline.live.reading import NONSENSE, read_parts, senseless
 from paceline.live.rounds import Rounds, follow
 from paceline.policies import PolicyLike
@@ -120,23 +104,23 @@ def describe_credit(rounds: Rounds, event: Credit) -> Entry:
 
 
 DESCRIPTIONS: dict[type[Event], Callable[[Rounds, Any], Entry]] = {
-    Ask: describe_ask,
-    Failed: lambda rounds, event: describe_facts(rounds, event.facts),
-    Tell: describe_tell,
-    Cancel: lambda rounds, event: whose(rounds, event.id),
-    Expire: lambda rounds, event: {"ids": [rounds.id_of(number) for number in event.ids]},
-    Credit: describe_credit,
-    Pace: lambda rounds, event: {"rate": rounds.by_name(event.rates)},
-    Add: lambda rounds, event: {"arm": event.name, "max_cost": rounds.by_name(event.largest)},
-    SetStatus: lambda rounds, event: {"arm": rounds.arms[event.slot], "status": event.status},
-    Observe: lambda rounds, event: {
+    events.Ask: describe_ask,
+    events.Failed: lambda rounds, event: describe_facts(rounds, event.facts),
+    events.Tell: describe_tell,
+    events.Cancel: lambda rounds, event: whose(rounds, event.id),
+    events.Expire: lambda rounds, event: {"ids": [rounds.id_of(number) for number in event.ids]},
+    events.Credit: describe_credit,
+    events.Pace: lambda rounds, event: {"rate": rounds.by_name(event.rates)},
+    events.Add: lambda rounds, event: {"arm": event.name, "max_cost": rounds.by_name(event.largest)},
+    events.SetStatus: lambda rounds, event: {"arm": rounds.arms[event.slot], "status": event.status},
+    events.Observe: lambda rounds, event: {
         "arm": rounds.arms[event.slot],
         "reward": event.reward,
         "cost": rounds.by_name(event.costs),
     },
-    Merge: lambda _, event: {"reports": event.reports},
-    Set: lambda _, event: {"settings": event.settings},
-    Opened: lambda _, event: {"version": event.version, "process": event.process, "digest": event.digest},
+    events.Merge: lambda _, event: {"reports": event.reports},
+    events.Set: lambda _, event: {"settings": event.settings},
+    events.Opened: lambda _, event: {"version": event.version, "process": event.process, "digest": event.digest},
 }
 
 

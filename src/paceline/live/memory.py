@@ -5,6 +5,7 @@ one longer for the null arm, an entry belongs to an arm and follows it. Which ax
 memory of one arm more: they grow.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,20 @@ import numpy as np
 from paceline.errors import InvalidPolicy
 from paceline.live.runs import Places, Runs
 from paceline.policies.policy import Policy
+from paceline.policies.rules import is_ours
 
 Axes = tuple[tuple[int | None, ...], ...]  # for each array and axis: entries beyond those of the arms; None if no arms'
 
 FEW = 3  # arms, to try a policy with
 
 
+def arm_axes_of(policy: Policy, resources: int) -> Axes:
+    """The axes of each array of a policy's memory that go along the arms; looked for once for each of ours."""
+    return axes_of_ours(policy, resources) if is_ours(policy) else find_arm_axes(policy, resources)
+
+
 def find_arm_axes(policy: Policy, resources: int) -> Axes:
-    """The axes of each array of a policy's memory that go along the arms."""
+    """The same for a policy that may not be the same the next time."""
     fewer, more = policy.new_memory(FEW, resources), policy.new_memory(FEW + 1, resources)
     axes = []
     for name, before, after in zip(fewer._fields, fewer, more, strict=True):
@@ -32,6 +39,9 @@ def find_arm_axes(policy: Policy, resources: int) -> Axes:
             tuple(size - FEW if grown > size else None for size, grown in zip(before.shape, after.shape, strict=True))
         )
     return tuple(axes)
+
+
+axes_of_ours = lru_cache(find_arm_axes)
 
 
 def grown_sizes(before: Any, after: Any) -> list[int]:

@@ -197,9 +197,10 @@ def fits_record(policy: Policy, saved: Body) -> bool:
 def adapt(ledger: Ledger, has_forgotten: bool) -> str:
     """Let the policy of today go on from an earlier one; says what has become of its memory."""
     arm_set, pending = ledger.arm_set, ledger.pending
-    for number, pull in pending.items():
+    for number in pending:
+        pull = pending.at(number)
         reason, tag = fit(ledger, pull.slot, pull.reason, pull.tag)
-        pending[number] = pull._replace(reason=reason, tag=tag)
+        pending.put(number, pull._replace(reason=reason, tag=tag))
     policy = arm_set.policy
     if policy.adds_up:  # what it believes follows from what is known, of which there is more now
         arm_set.merge()

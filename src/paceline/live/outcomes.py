@@ -15,7 +15,7 @@ from paceline.kernels.state import GUARD
 from paceline.live.arms import ABSENT
 from paceline.live.decision import NULL
 from paceline.live.events import NO_TIME, Cancel, Costs, Expire, Tell
-from paceline.live.pulls import CANCELLED, Outcome, Pull, Told, Units
+from paceline.live.pulls import CANCELLED, TOLD, Outcome, Pull, Row, Told, Units, as_pull
 
 if TYPE_CHECKING:
     from paceline.live.ledger import Ledger
@@ -31,8 +31,12 @@ def take_in(ledger: "Ledger", event: Tell) -> None:
     """
     number, reward, costs, time, overrun = event
     ledger.pass_time(time)
-    pull = ledger.pending[number]
-    told, is_counted = pull[7], corrects_delay_of(ledger, number, pull)
+    row = ledger.pending[number]
+    if row[TOLD] is None and reward is not None and None not in costs and not (overrun or ledger.may_wait):
+        settle(ledger, number, row, reward, costs)  # as is usual
+        return
+    pull = ledger.marked(number, row)
+    told, is_counted = pull.told, corrects_delay_of(ledger, number, pull)
     is_kept_back = not is_counted and keeps_back(ledger, pull)
     if overrun:
         note_overrun(ledger, pull, costs)
@@ -125,13 +129,13 @@ def account(ledger: "Ledger", number: int, pull: Pull, told: Told, released: Uni
     """Note what was released and charged for a pull of which not all is known."""
     reserved = tuple(map(int.__sub__, pull.reserved, released))
     told = told._replace(charged=tuple(map(int.__add__, told.charged, charged)))
-    ledger.pending[number] = pull._replace(reserved=reserved, told=told)
+    ledger.pending.put(number, pull._replace(reserved=reserved, told=told))
 
 
 def settle(
     ledger: "Ledger",
     number: int,
-    pull: Pull,
+    pull: Row,
     reward: float,
     costs: Costs,
     released: Units | None = None,
@@ -143,27 +147,26 @@ def settle(
     Usually all is told at once: then all that was reserved is released, and all costs are charged. What was known
     of it ahead has a bit in ``ahead`` (`parts_known`).
     """
+    slot, reason, tag, reserved, _, _, _, _ = pull
     if ledger.is_single:
         cost = costs[0]
         share = cost / ledger.scales[0]  # type: ignore[operator]  # it is known
         shares: tuple[float, ...] = (share if share <= 1.0 else 1.0,)
         if charged is None:
-            released, charged = pull[3], (ledger.currencies[0].charge(cost),)  # type: ignore[arg-type]
+            released, charged = reserved, (ledger.currencies[0].charge(cost),)  # type: ignore[arg-type]
     else:
         shares = tuple([min(share, 1.0) for share in map(truediv, costs, ledger.scales)])
         if charged is None:
             pairs = zip(ledger.currencies, costs, strict=True)
             charged = tuple([currency.charge(cost) for currency, cost in pairs])  # type: ignore[arg-type]
-            released = pull[3]
+            released = reserved
     arm_set = ledger.arm_set
-    slot, reason, tag = pull[:3]
     if number <= ledger.policy_since:  # reasons and tags of another policy
         reason, tag = GUARD + 1, slot
-    arm, place = arm_set.places[slot], tag
-    if ledger.tag_is_arm:
-        place = arm_set.places[tag]
+    places = arm_set.places
+    arm, place = places[slot], places[tag] if ledger.tag_is_arm else tag
     earned = reward / ledger.max_reward
-    if ABSENT in (arm, place):
+    if arm == ABSENT or place == ABSENT:  # noqa: PLR1714  # a tuple would have to be made
         if ledger.tag_is_arm and tag == NULL:
             tag = len(arm_set.names)
         with signals_held():  # several steps
@@ -176,7 +179,7 @@ def settle(
     finish(ledger, number, pull, (reward, costs))
 
 
-def finish(ledger: "Ledger", number: int, pull: Pull, outcome: Outcome) -> None:
+def finish(ledger: "Ledger", number: int, pull: Row, outcome: Outcome) -> None:
     """The engine was told of an outcome: the decision is not pending any more.
 
     If this is cut short, it can be done again, and that outcomes are counted comes last.
@@ -185,19 +188,9 @@ def finish(ledger: "Ledger", number: int, pull: Pull, outcome: Outcome) -> None:
         ledger.deadlines.drop()
     if pull[7] is not None and pull[7].expired:
         ledger.expired_pulls.pop(number, None)
-    settled = ledger.settled
-    settled[number] = outcome
-    if len(settled) > ledger.most_settled:
-        settled.popitem(last=False)
+    ledger.settled.keep(number, outcome, ledger.remembered)
     del ledger.pending[number]
     ledger.told += 1
-
-
-def remember(ledger: "Ledger", number: int, outcome: Outcome) -> None:
-    """Keep how a decision ended, and forget the oldest."""
-    ledger.settled[number] = outcome
-    if len(ledger.settled) > ledger.config.remember:
-        ledger.settled.popitem(last=False)
 
 
 def cancel(ledger: "Ledger", event: Cancel) -> None:
@@ -211,7 +204,7 @@ def cancel(ledger: "Ledger", event: Cancel) -> None:
     for d, units in enumerate(zip(pull.reserved, charged, strict=True)):
         move_units(ledger.arm_set.books, d, units[0], -units[1])
     ledger.arm_set.drop_unpaid(pull.slot, pull.reserved)
-    remember(ledger, number, CANCELLED)
+    ledger.settled.keep(number, CANCELLED, ledger.remembered)
     ledger.turnout.cancelled[pull.slot] += 1
 
 
@@ -227,7 +220,7 @@ def expire(ledger: "Ledger", event: Expire) -> None:
 
 def expire_one(ledger: "Ledger", number: int) -> None:
     """Give up waiting for one."""
-    pull = ledger.pending[number]
+    pull = ledger.marked(number, ledger.pending[number])
     told = pull.told or Told(None, ledger.unknown, ledger.no_units, False)
     costs_are_known, is_counted = None not in told.costs, corrects_delay_of(ledger, number, pull)
     reward = ledger.config.silence if told.reward is None else told.reward
@@ -240,19 +233,19 @@ def expire_one(ledger: "Ledger", number: int) -> None:
         told = told._replace(learned=False)
     told = told._replace(expired=True)
     if costs_are_known:
-        ledger.pending[number] = pull._replace(told=told)
+        ledger.pending.put(number, pull._replace(told=told))
     else:
         release_and_charge(ledger, number, pull, told, pull.reserved, pull.reserved)
     ledger.turnout.expired[pull.slot] += 1
     ledger.expired_pulls[number] = None
-    if len(ledger.expired_pulls) > ledger.config.remember:
+    if len(ledger.expired_pulls) > ledger.remembered:
         forgotten, _ = ledger.expired_pulls.popitem(last=False)
         forget(ledger, forgotten)
 
 
 def forget(ledger: "Ledger", number: int) -> Pull:
     """A pull is not waited for any more; what was known of it stays known."""
-    pull = ledger.pending.pop(number)
+    pull = as_pull(ledger.pending.pop(number))
     if pull.deadline is not None:
         ledger.deadlines.drop()
     ledger.arm_set.drop_pending(pull.slot)

@@ -22,7 +22,8 @@ def picture_of(ledger: Ledger) -> Ledger:
     for name in ("names", "statuses", "max_costs"):
         setattr(picture.arm_set, name, list(getattr(arm_set, name)))
     picture.session = dump_session(arm_set.params)
-    for name in ("pending", "expired_pulls", "settled", "answers"):
+    picture.pending = ledger.view_pending()  # type: ignore[assignment]  # a picture is never changed
+    for name in ("expired_pulls", "settled", "answers"):
         setattr(picture, name, Entries(getattr(ledger, name)))
     picture.turnout, picture.timed = ledger.turnout.copy(), deepcopy(ledger.timed)
     picture.reports, picture.late = dict(ledger.reports), deepcopy(ledger.late)

@@ -126,7 +126,9 @@ def open_at(path: Path) -> Segment:
     try:
         header = header_of(file.readline(LONGEST_HEADER), path)
         if header is None:
-            raise UnreadableFile(f"journal {path} has no whole first line: nothing was ever acknowledged in it")
+            raise UnreadableFile(
+                f"journal {path} has no whole first line: it was never begun, or eaten by a loss of power"
+            )
         file.seek(0)
     except (OSError, EOFError, zlib.error) as error:
         file.close()

@@ -23,7 +23,7 @@ class Record(NamedTuple):
 
 def record_of(ledger: Ledger, number: int) -> Record:
     """What the books say of a decision; those that are settled are remembered for a while."""
-    pull = ledger.pending.get(number)
+    pull = ledger.pending.find(number)
     if pull is None:
         settled = ledger.settled.get(number)
         if settled is None:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from paceline.errors import InvalidValue, PacelineError, UnreadableFile
 from paceline.live import old_formats, snapshot
-from paceline.live.config import one_policy, read_config
-from paceline.live.events import Event, Opened
+from paceline.live.config import notice_of, read_config
+from paceline.live.events import Event
 from paceline.live.events import read as read_newest
 from paceline.live.journal import Damaged, Journal, Place, Read, sync_folder
 from paceline.live.keeper import Keeper, Upkeep, snapshot_paths
@@ -46,6 +46,7 @@ def begin_journal(path: str | os.PathLike[str], ledger: Ledger, upkeep: Upkeep, 
         for stale in snapshot_paths(journal.path):
             stale.unlink(missing_ok=True)  # of a journal that is gone
         journal.append(first)
+        ledger.digest = digest
         if upkeep.fsync:
             journal.commit(journal.lines)
             sync_folder(journal.path)
@@ -60,7 +61,6 @@ class Reopened(NamedTuple):
 
     ledger: Ledger
     keeper: Keeper
-    digest: str  # of the policy's code when the journal was last opened
     report: str | None
     is_old: bool  # whether it is in an earlier format, in which nothing is to be written any more
 
@@ -84,8 +84,8 @@ def reopen_journal(path: str | os.PathLike[str], policy: PolicyLike | None, upke
         header = header_of(journal.head(LONGEST_HEADER), journal.path)
         if header is None:
             raise UnreadableFile(
-                f"journal {path} has no whole first line: nothing was ever acknowledged in it, and "
-                "Bandit(..., journal=path) may begin it anew"
+                f"journal {path} has no whole first line: it was never begun, or a loss of power has eaten what was "
+                "not synced; Bandit(..., journal=path) may begin it anew"
             )
         tidy_up(journal.path, header.segment)
         is_old = header.format < FORMAT
@@ -94,16 +94,14 @@ def reopen_journal(path: str | os.PathLike[str], policy: PolicyLike | None, upke
         start = from_snapshot(journal, header, closed, policy, reports) or from_the_start(
             journal, header, closed, policy
         )
-        opened = follow_lines(journal, header, closed, start, reports)
+        follow_lines(journal, header, closed, start, reports)
+        notice = notice_of(policy, start.ledger.config.policy)
+        reports += [] if notice is None else [notice]
     except BaseException:
         journal.close()
         raise
-    now = start.ledger.config.policy
-    if policy is not None and one_policy(policy).name != now.name:
-        journal.close()
-        raise InvalidValue(f"policy must be {now.name!r}, as it was saved, got {one_policy(policy).name!r}")
     keeper = Keeper(journal, upkeep, header.segment, header.before.lines, start.snapshot_lines, start.summed_up)
-    return Reopened(start.ledger, keeper, opened or header.digest, "; ".join(reports) or None, is_old)
+    return Reopened(start.ledger, keeper, "; ".join(reports) or None, is_old)
 
 
 def from_the_start(journal: Journal, header: Header, closed: dict[int, Path], policy: PolicyLike | None) -> Start:
@@ -125,7 +123,7 @@ def new_ledger(first: Header, path: Path, policy: PolicyLike | None) -> Ledger:
         ledger = Ledger(read_config(old_formats.settings_of_today(first.format, first.settings), policy))
     except (KeyError, TypeError, AttributeError) as error:
         raise UnreadableFile(f"journal {path} has settings that do not make sense: {error!r}") from error
-    ledger.given_policy = policy
+    ledger.given_policy, ledger.digest = policy, first.digest
     return ledger
 
 
@@ -153,6 +151,7 @@ def from_snapshot(
             if not has_place(journal, header, closed, segment, place):
                 raise UnreadableFile(f"{path} does not belong to the journal as it is")
             ledger = snapshot.parse_ledger(body, path, policy)
+            ledger.digest = body.get("digest", header.digest)  # earlier ones were written without
             summed_up = (segment, 0) if path == last else (0, segment)
             return Start(ledger, segment, place, place.lines, summed_up)
         except (UnreadableFile, KeyError, TypeError, IndexError) as error:
@@ -166,11 +165,8 @@ def has_place(journal: Journal, header: Header, closed: dict[int, Path], segment
     return path is not None and is_line_before(path, place)
 
 
-def follow_lines(
-    journal: Journal, header: Header, closed: dict[int, Path], start: Start, reports: list[str]
-) -> str | None:
-    """Let everything happen again that is in the lines after the start; gives the digest that was noted last."""
-    opened = None
+def follow_lines(journal: Journal, header: Header, closed: dict[int, Path], start: Start, reports: list[str]) -> None:
+    """Let everything happen again that is in the lines after the start."""
     place = start.place
     for segment in range(start.segment, header.segment + 1):
         if segment < header.segment and segment not in closed:
@@ -183,7 +179,7 @@ def follow_lines(
         read = read_newest if first.format == FORMAT else old_formats.reader_for(first.format, start.ledger)
         parts = journal.read_on(place) if segment == header.segment else read_closed(closed[segment], place)
         for found in parts:
-            opened = happen(start.ledger, read, found, journal.path) or opened
+            happen(start.ledger, read, found, journal.path)
             place = found.end
         if found.torn and segment < header.segment:
             raise UnreadableFile(f"journal {closed[segment]} ends in the middle of a line")
@@ -193,20 +189,15 @@ def follow_lines(
                 f"journal {journal.path}: {found.torn} bytes after line {found.end.lines} are not a whole line; the "
                 "event was cut off by a crash, and is dropped"
             )
-    return opened
 
 
-def happen(ledger: Ledger, read: Callable[[Any], Event], found: Read, path: Path) -> str | None:
-    """Let the events in some lines happen again; gives the digest of the last opening among them."""
-    digest = None
+def happen(ledger: Ledger, read: Callable[[Any], Event], found: Read, path: Path) -> None:
+    """Let the events in some lines happen again."""
     line = 0
     try:
         for line, event in events_in(found, read, path):  # noqa: B007  # the error names it
             ledger.apply(event)
-            if type(event) is Opened:
-                digest = event.digest
     except Damaged:
         raise
     except (PacelineError, *NONSENSE) as error:
         raise senseless(path, line, error) from error
-    return digest

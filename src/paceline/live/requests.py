@@ -12,11 +12,11 @@ import numpy as np
 from paceline import checks
 from paceline.errors import Conflict, InvalidValue, UnknownName
 from paceline.live import income
-from paceline.live.arms import ACTIVE
-from paceline.live.config import check_arms, one_policy
+from paceline.live.arms import ACTIVE, ArmSet
+from paceline.live.config import Config, check_arms, one_policy
 from paceline.live.events import Add, Cancel, Costs, Credit, Expire, Facts, Merge, Observe, Set, SetStatus, Tell
 from paceline.live.ledger import Ledger, line_of
-from paceline.live.pulls import CANCELLED, Pull, is_expired
+from paceline.live.pulls import CANCELLED, Pull, Row, is_expired
 from paceline.live.reports import check_adds_up, check_reports
 from paceline.live.resource import DOWN, UP, label
 from paceline.live.settings import as_written, changed_config, largest_costs
@@ -43,6 +43,8 @@ def facts_of(ledger: Ledger, arms: Any, max_cost: Any, key: Any) -> Facts | None
         slots = tuple(sorted(slot for slot in named if arm_set.statuses[slot] == ACTIVE))
         if len(slots) == len(arm_set.slots):
             slots = None
+        elif not is_ours(arm_set.policy):
+            check_policy_takes(arm_set, ledger.config, arm_set.max_costs, slots)
     if key is not None and (not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY):
         raise InvalidValue(f"key must be a text of 1 to {LONGEST_KEY} characters, got {key!r}")
     return Facts(key, slots, largest_of_request(ledger, max_cost, slots))
@@ -73,7 +75,7 @@ def largest_of_request(
 # News.
 
 
-def is_usual(pull: Pull, reward: Any, costs: tuple[Any, ...], most: float) -> bool:
+def is_usual(pull: Row, reward: Any, costs: tuple[Any, ...], most: float) -> bool:
     """Whether all of an outcome is told at once, in floats, and there is nothing wrong about it; else look closer."""
     if pull[7] is not None or type(reward) is not float or not 0.0 <= reward <= most:
         return False
@@ -87,7 +89,7 @@ def tell(
     ledger: Ledger, number: int, reward: Any, costs: tuple[Any, ...], time: int, overrun: bool = False
 ) -> Tell | None:
     """A reward, costs, or both; None if all of it is known."""
-    pull = ledger.pending.get(number)
+    pull = ledger.pending.find(number)
     if pull is None and number not in ledger.settled:
         raise not_open(ledger, number)
     if reward is None and all(cost is None for cost in costs):
@@ -143,7 +145,7 @@ def check_same(ledger: Ledger, number: int, reward: float | None, costs: tuple[A
 
 def cancel(ledger: Ledger, number: int, time: int) -> Cancel | None:
     """A pull that was never acted on; None if that is known."""
-    pull = ledger.pending.get(number)
+    pull = ledger.pending.find(number)
     if pull is None:
         if number not in ledger.settled:
             raise not_open(ledger, number)
@@ -158,7 +160,7 @@ def cancel(ledger: Ledger, number: int, time: int) -> Cancel | None:
 
 def expire(ledger: Ledger, number: int, time: int) -> Expire | None:
     """A pull that is not waited for any more; None if that is known."""
-    pull = ledger.pending.get(number)
+    pull = ledger.pending.find(number)
     if pull is None:
         if number not in ledger.settled:
             raise not_open(ledger, number)
@@ -267,12 +269,30 @@ def change_settings(ledger: Ledger, given: Mapping[str, Any], time: int) -> tupl
     if not given:
         raise InvalidValue("set must be given a setting, got none")
     policy = one_policy(given["policy"]) if "policy" in given else None
-    changed_config(ledger.config, given, policy)
+    config, arm_set = changed_config(ledger.config, given, policy), ledger.arm_set
+    largest: Mapping[int, tuple[float, ...]] = {}
     if "max_cost" in given:
         if given["max_cost"] is None:
             raise InvalidValue("max_cost must be a cost, or costs by arm, got None")
-        largest_costs(ledger.config, ledger.arm_set, given["max_cost"])
+        largest = largest_costs(ledger.config, arm_set, given["max_cost"])
+    after = [largest.get(slot, max_costs) for slot, max_costs in enumerate(arm_set.max_costs)]
+    check_policy_takes(arm_set, config, after, arm_set.slots)
     return Set(as_written(given, policy), time), policy
+
+
+def check_policy_takes(
+    arm_set: ArmSet, config: Config, max_costs: Sequence[tuple[float, ...]], playing: Sequence[int]
+) -> None:
+    """Let a policy that cannot play the arms say so before anything has happened.
+
+    It will be asked about all arms there ever were, by their largest costs, since news of one that was retired is taken
+    in; and about those in play, by their slots. One of ours can play some of the arms if it can play all.
+    """
+    units = [resource.currency.unit for resource in config.resources]
+    largest = np.array([arm_set.units_of(costs) for costs in max_costs]) * units
+    config.policy.params(config.setting(largest))
+    if not is_ours(config.policy) and 0 < len(playing) < len(max_costs):
+        config.policy.params(config.setting(largest[list(playing)]))
 
 
 def add(ledger: Ledger, arm: Any, max_cost: Any, time: int) -> Add:
@@ -285,10 +305,19 @@ def add(ledger: Ledger, arm: Any, max_cost: Any, time: int) -> Add:
             for resource, given in pairs
         ]
     )
+    arm_set = ledger.arm_set
+    after = [*arm_set.max_costs, largest]
+    check_policy_takes(arm_set, ledger.config, after, [*arm_set.slots, len(arm_set.names)])
     return Add(arm, largest, time)
 
 
 def set_status(ledger: Ledger, arm: Any, status: str, time: int) -> SetStatus | None:
     """Pause, resume or retire an arm; None if it is so already."""
-    slot = ledger.arm_set.slot_of(arm)
-    return None if ledger.arm_set.statuses[slot] == status else SetStatus(slot, status, time)
+    arm_set = ledger.arm_set
+    slot = arm_set.slot_of(arm)
+    if arm_set.statuses[slot] == status:
+        return None
+    if not is_ours(arm_set.policy):
+        playing = sorted({*arm_set.slots, slot} if status == ACTIVE else {*arm_set.slots} - {slot})
+        check_policy_takes(arm_set, ledger.config, arm_set.max_costs, playing)
+    return SetStatus(slot, status, time)

@@ -6,7 +6,7 @@ from typing import Any
 
 from paceline import checks
 from paceline.errors import InvalidValue
-from paceline.live.arms import RETIRED, ArmSet
+from paceline.live.arms import ArmSet
 from paceline.live.config import Config, check_policy_fits, check_seconds, check_silence, parameters_of
 from paceline.live.resource import DOWN, LARGEST_AMOUNT, UP, Resource, label
 from paceline.policies.policy import Policy
@@ -22,11 +22,14 @@ def largest_costs(config: Config, arm_set: ArmSet, given: Any) -> dict[int, tupl
         config.in_order("max_cost", given) if is_by_resource(config, given) else (given,) * len(config.resources)
     )
     changed: dict[int, list[float]] = {}
-    present = [slot for slot in arm_set.slot_by_name.values() if arm_set.statuses[slot] != RETIRED]
     for d, (resource, costs) in enumerate(zip(config.resources, by_resource, strict=True)):
         if costs is None:
             continue
-        pairs = costs.items() if isinstance(costs, Mapping) else [(arm_set.names[slot], costs) for slot in present]
+        pairs = (
+            costs.items()
+            if isinstance(costs, Mapping)
+            else [(arm_set.names[slot], costs) for slot in arm_set.present()]
+        )
         for arm, cost in pairs:
             slot = arm_set.slot_of(arm)
             changed.setdefault(slot, list(arm_set.max_costs[slot]))[d] = resource.check_max_cost(arm, cost)

@@ -84,7 +84,7 @@ def describe_picture(ledger: Ledger) -> dict[str, Any]:
             "skips": turnout.counts[SKIP],
             "marks": [[rounds, counts] for rounds, counts in turnout.marks],
         },
-        "open": Lazily(ledger.pending.items(), describe_pull),
+        "open": Lazily(ledger.pending.items(), lambda entry: describe_pull(entry[0], ledger.marked(*entry))),
         "expired_pulls": Lazily(ledger.expired_pulls, int),
         "settled": Lazily(ledger.settled.items(), lambda entry: [entry[0], entry[1][0], list(entry[1][1])]),
         "answers": Lazily(ledger.answers.items(), lambda entry: [entry[0], *entry[1]]),
@@ -106,9 +106,8 @@ def describe_arm(ledger: Ledger, state: State, slot: int) -> dict[str, Any]:
     }
 
 
-def describe_pull(entry: tuple[int, Pull]) -> dict[str, Any]:
+def describe_pull(number: int, pull: Pull) -> dict[str, Any]:
     """A pull that waits for news."""
-    number, pull = entry
     told = None if pull.told is None else list(pull.told)
     return {"id": number, **{name: getattr(pull, name) for name in PULL}, "told": told}
 
@@ -142,14 +141,14 @@ def restore_ledger(body: dict[str, Any], policy: PolicyLike | None = None) -> Le
     for record, values in ((storage.tally, "tally"), (storage.clock, "clock"), (storage.record, "record")):
         set_fields(record[0], body[values])
     for name, array in storage.memory._asdict().items():
-        array[...] = body["memory"][name]
+        fill(array, body["memory"][name])
     for name in AMOUNTS:
         getattr(books, name)[:] = body["amounts"][name]
     for name in SHOWN:
         getattr(state, name)[:] = body["shown"][name]
     for entry in body["open"]:
         pull = restore_pull(entry)
-        ledger.pending[entry["id"]] = pull
+        ledger.pending.put(entry["id"], pull)
         state.pending[pull.slot] += 1
         books.unpaid[pull.slot] += np.array(pull.reserved) > 0
         if pull.deadline is not None:
@@ -167,8 +166,10 @@ def restore_ledger(body: dict[str, Any], policy: PolicyLike | None = None) -> Le
     ledger.foreign = sums_of_reports(arm_set, ledger.reports.values())
     restore_turnout(turnout, body["turnout"], arms)
     ledger.expired_pulls.update(dict.fromkeys(body["expired_pulls"]))
-    ledger.settled.update((number, (reward, tuple(costs))) for number, reward, costs in body["settled"])
-    ledger.answers.update((key, Decision(*decision)) for key, *decision in body["answers"])
+    for number, reward, costs in body["settled"]:
+        ledger.settled.keep(number, (reward, tuple(costs)), config.remember)
+    for key, *decision in body["answers"]:
+        ledger.answers.keep(key, Decision(*decision), max(config.remember, 1))
     ledger.renew_stop()
     return ledger
 
@@ -227,6 +228,12 @@ def set_fields(record: Any, values: dict[str, Any]) -> None:
     """Write fields into a record."""
     for name in record.dtype.names:
         record[name] = values[name]
+
+
+def fill(array: Any, values: Any) -> None:
+    """The way back from ``array.tolist()``. Lists say nothing of an axis behind one of length 0."""
+    if array.size or values != array.tolist():
+        array[...] = values
 
 
 def restore_estimates(known: Estimates, arms: list[dict[str, Any]]) -> None:

@@ -1,7 +1,7 @@
 """One consistent picture of a live bandit, for the eyes of an operator and for whatever scrapes it."""
 
 import time
-from itertools import repeat
+from itertools import islice, repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -12,15 +12,15 @@ from paceline.live.config import Config
 from paceline.live.currency import Currency
 from paceline.live.decision import SAVES
 from paceline.live.events import NO_TIME
+from paceline.live.layers import View
 from paceline.live.ledger import Ledger
-from paceline.live.pulls import Pull, is_awaited, is_told
+from paceline.live.pulls import ASKED, SLOT, TOLD, is_awaited, is_told
 from paceline.live.turnout import Turnout
 
 STARVING = 0.95  # share of the last rounds sat out at which a bandit is said to starve, and
 RECOVERED = 0.9  # below which it is over, so that a share that goes up and down a little is not said again and again
 FEW = 100  # rounds that say nothing yet
 AGES = {"1 s": 1.0, "10 s": 10.0, "1 min": 60.0, "10 min": 600.0, "1 h": 3600.0, "1 day": 86_400.0, "longer": np.inf}
-SLOT, ASKED, TOLD = map(Pull._fields.index, ("slot", "asked", "told"))
 AT_ONCE = 4000  # pulls that are looked at before others may go on: a millisecond or so
 REST = 0.0005  # seconds: enough for another thread that waits for the interpreter to get it
 
@@ -111,7 +111,7 @@ class Glance(NamedTuple):
     rounds: int
     units: dict[str, list[int]]  # amounts by resource
     earned: float
-    pulls: list[Pull]
+    pulls: View
     expired: int
     turnout: Turnout
     names: list[str]
@@ -141,7 +141,7 @@ def glance_at(ledger: Ledger) -> Glance:
             "overdrawn": [max(-units, 0) for units in left],
         },
         earned=float(books.tally.earned),
-        pulls=list(ledger.pending.values()),
+        pulls=ledger.view_pending(),
         expired=len(ledger.expired_pulls),
         turnout=ledger.turnout.copy(),
         names=arm_set.names.copy(),
@@ -176,23 +176,24 @@ def status_of(glance: Glance, now: int) -> Status:
     )
 
 
-def look_through(pulls: list[Pull], arms: int) -> tuple[Integers, Integers]:
+def look_through(pulls: View, arms: int) -> tuple[Integers, Integers]:
     """How many pulls of each arm are not told, and when those that are waited for were asked.
 
     There may be a hundred thousand of them. Other threads get the interpreter after every few thousand: it does not
     leave a function like those of NumPy before its end.
     """
     pending, asked = np.zeros(arms, np.int64), [np.zeros(0, np.int64)]
-    for first in range(0, len(pulls), AT_ONCE):
-        if len(pulls) > AT_ONCE:  # some may have waited for the copy already
-            time.sleep(REST)
-        part = awaited = pulls[first : first + AT_ONCE]
+    rows = pulls.values()
+    while found := list(islice(rows, AT_ONCE)):
+        part = awaited = found
         if any(map(itemgetter(TOLD), part)):  # some may be told, and kept back
             part = [pull for pull in part if not is_told(pull)]
             awaited = [pull for pull in part if is_awaited(pull)]
         slots = np.fromiter(map(itemgetter(SLOT), part), np.intp, len(part))
         pending += np.bincount(slots, minlength=arms)
         asked.append(np.fromiter(map(itemgetter(ASKED), awaited), np.int64, len(awaited)))
+        if len(found) == AT_ONCE:
+            time.sleep(REST)
     return pending, np.concatenate(asked)
 
 

@@ -210,6 +210,7 @@ def read_snapshot(path: Path) -> Kept:
     try:
         body = snapshot.read_file(path)
         segment, *place = body.pop("journal")
+        body.pop("digest", None)  # of the code, which is not in the books
         return Kept(path, segment, Place(*place), body)
     except (UnreadableFile, *NONSENSE) as error:
         return Kept(path, verdict=f"cannot be read: {error}")

@@ -143,10 +143,10 @@ class Replay(Mapping[Key, Replayed]):
     >>> list(res)
     [('index', 0.2), ('index', 0.5)]
     >>> res.arm_table()
-    arm  rows      reward per pull   cost per pull
-    ---  ----  -------------------  --------------
-    a     300  0.667 [0.613, 0.72]  0.2 [0.2, 0.2]
-    b     300  0.667 [0.613, 0.72]  0.9 [0.9, 0.9]
+    arm  rows      reward per pull  cost per pull
+    ---  ----  -------------------  -------------
+    a     300  0.667 [0.613, 0.72]            0.2
+    b     300  0.667 [0.613, 0.72]            0.9
     """
 
     rows: int

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from paceline.reports.tables import mean_and_error
+from paceline.reports.tables import mean_and_interval
 from paceline.simulation.results import Run
 from paceline.statistics import beyond_noise, mean_ratio
 
@@ -48,7 +48,7 @@ class Claim:
 def ends_with_less_regret(runs: Runs) -> Claim:
     """Figure 1, left."""
     suak, ops = final(runs[SUAK].regret), final(runs[OPS].regret)
-    text = f"SUAK {mean_and_error(suak)}, OPS {mean_and_error(ops)}"
+    text = f"SUAK {mean_and_interval(suak)}, OPS {mean_and_interval(ops)}"
     return Claim(1, "SUAK ends with less regret than OPS", text, *more_than(ops, [suak]))
 
 
@@ -69,9 +69,9 @@ def ops_skips_sublinearly(runs: Runs) -> Claim:
 def skipping_first_is_no_cure(runs: Runs) -> Claim:
     """Section 1.1: both naive approaches result in significant regret. Significant: more than SUAK's."""
     later, suak = final(runs[OPS_LATER].regret), final(runs[SUAK].regret)
-    text = f"√(KT) rounds first: {mean_and_error(later)}, at once: {mean_and_error(final(runs[OPS].regret))}"
+    text = f"√(KT) rounds first: {mean_and_interval(later)}, at once: {mean_and_interval(final(runs[OPS].regret))}"
     says = "Skipping a first stretch of rounds instead has significant regret, too (more than SUAK)"
-    return Claim(1, says, f"{text}, SUAK {mean_and_error(suak)}", *more_than(later, [suak]))
+    return Claim(1, says, f"{text}, SUAK {mean_and_interval(suak)}", *more_than(later, [suak]))
 
 
 def primal_dual_is_worst(runs: Runs) -> Claim:
@@ -86,14 +86,14 @@ def simplex_is_poor(runs: Runs) -> Claim:
     uss, five = final(runs[USS].regret), final(runs[USS_FIVE].regret)
     others = [final(runs[label].regret) for label in (SUAK, OPS)]
     worse = max(other.mean() for other in others)
-    text = f"λ = 9: {mean_and_error(uss)}; λ = 5: {mean_and_error(five)}; the worse of SUAK and OPS {worse:,.0f}"
+    text = f"λ = 9: {mean_and_interval(uss)}; λ = 5: {mean_and_interval(five)}; the worse of SUAK and OPS {worse:,.0f}"
     return Claim(2, "USS (λ = 9) performs poorly: more regret than SUAK and OPS", text, *more_than(uss, others))
 
 
 def suak_overtakes(runs: Runs) -> Claim:
     """Figure 2, second."""
     text = "; ".join(
-        f"a = {a}: {describe_settings(crossing(runs[SUAK], runs[ops]))}" for a, ops in ((3, OPS), (2, OPS_TWO))
+        f"a = {a}: {told_crossing(crossing(runs[SUAK], runs[ops]))}" for a, ops in ((3, OPS), (2, OPS_TWO))
     )
     behind_at_first = crossing(runs[SUAK], runs[OPS]) is not None
     ahead, sure = more_than(final(runs[OPS].regret), [final(runs[SUAK].regret)])
@@ -104,7 +104,7 @@ def overtakes_at(runs: Runs) -> Claim:
     """Figure 2, second. About: within a tenth."""
     at = crossing(runs[SUAK], runs[OPS])
     near = at is not None and abs(at - CROSSING) <= 0.1 * CROSSING
-    return Claim(2, "... at about round 1.4 million (OPS with the radius of SUAK, a = 3)", describe_settings(at), near)
+    return Claim(2, "... at about round 1.4 million (OPS with the radius of SUAK, a = 3)", told_crossing(at), near)
 
 
 def regret_is_of_phase_one(runs: Runs) -> Claim:
@@ -226,7 +226,7 @@ CLAIMS: dict[int, tuple[Callable[[Runs], Claim], ...]] = {
 def times_less(runs: Runs) -> str:
     """How the others compare, in two sentences; in brackets 95 % intervals of the ratios, paired by trial."""
     own = ", ".join(
-        f"{label} {mean_and_error(final(runs[label].steady_regret))}" for label in (INDEX, THOMPSON, EPSILON, GREEDY)
+        f"{label} {mean_and_interval(final(runs[label].steady_regret))}" for label in (INDEX, THOMPSON, EPSILON, GREEDY)
     )
     index = final(runs[INDEX].steady_regret)
     losses = (f"{label} {write_ratio(final(runs[label].steady_regret), index)}" for label in (SUAK, OPS, PDS, USS))
@@ -275,7 +275,7 @@ def crossing(behind: Run, ahead: Run) -> int | None:
     return int(behind.rounds[int(np.flatnonzero(difference > 0.0)[-1]) + 1])
 
 
-def describe_settings(at: int | None) -> str:
+def told_crossing(at: int | None) -> str:
     """A crossing in words."""
     return "not within these rounds" if at is None else f"at round {at:,}"
 

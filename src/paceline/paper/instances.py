@@ -1,6 +1,10 @@
-"""The paper's two problems."""
+"""The paper's two problems, and the experiments on them, which are files beside this one."""
+
+from pathlib import Path
+from typing import Any
 
 from paceline.problems.problem import Problem
+from paceline.problems.toml import read_toml
 
 
 def three_arms() -> Problem:
@@ -24,3 +28,13 @@ def eight_arms() -> Problem:
         budget=0.5,
         concentration=10.0,
     )
+
+
+def figure_file(figure: int) -> dict[str, Any]:
+    """The experiment of Figure 1 or 2, at the paper's scale; the file of Figure 2 has only in what it differs.
+
+    >>> figure_file(1)["rounds"], figure_file(2)["rounds"], len(figure_file(2)["policy"])
+    (500000, 2500000, 13)
+    """
+    first, own = (read_toml(Path(__file__).with_name(f"figure{number}.toml")) for number in (1, figure))
+    return first | own

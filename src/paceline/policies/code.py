@@ -1,4 +1,4 @@
-"""The code of a policy of the user's own, as a digest: what its results depend on besides its name."""
+"""The code of a policy or a world of the user's own, as a digest: what its results depend on besides its name."""
 
 import sys
 
@@ -10,8 +10,8 @@ from paceline.sources import own_sources
 DIGITS = 16
 
 
-def code_digest(policy: Policy) -> str | None:
-    """Digits for the user's files behind a policy, and for its parameters; None for a policy of paceline.
+def code_digest(policy: object) -> str | None:
+    """Digits for the user's files behind a policy or a world, and for its parameters; None for one of paceline.
 
     >>> from paceline import SUAK
     >>> code_digest(SUAK()) is None
@@ -21,8 +21,8 @@ def code_digest(policy: Policy) -> str | None:
     return digest_of(DIGITS, *texts, in_words(attributes(policy))) if texts else None
 
 
-def code_of(policy: Policy) -> set[str]:
-    """The user's files and functions behind a policy; none for a policy of paceline."""
+def code_of(policy: object) -> set[str]:
+    """The user's files and functions behind a policy or a world; none for one of paceline."""
     kinds = [kind for kind in type(policy).__mro__ if kind.__module__.partition(".")[0] not in {"paceline", "builtins"}]
     if not kinds:
         return set()

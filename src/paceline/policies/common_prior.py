@@ -1,8 +1,8 @@
-"""Beliefs about arms that are alike in kind: each mean is shrunk to a common one, with the strength of ONE EVENT.
+"""Beliefs about arms that are alike in kind: each mean is shrunk to a common one, with the strength of TWO EVENTS.
 
 One click in twenty pulls looks like a rate of 5 %, also where clicks come once in a thousand. What saves from such luck
 is what the other arms say: here all arms share a prior. Its mean and its dispersion are estimated from all arms, and it
-is worth the number of pulls in which one event of the common kind happens: 1 / mean pulls for rare zeros and ones, two
+is worth the number of pulls in which two events of the common kind happen: 2 / mean pulls for rare zeros and ones, four
 for even ones, less where outcomes vary less than zeros and ones do.
 
 Rewards and costs are treated alike, each on a scale of its own: rewards on [0, 1], costs from the smallest to the
@@ -23,7 +23,7 @@ from paceline.kernels.state import State
 
 Floats = npt.NDArray[np.float64]
 
-EVENTS = 1.0  # that the prior is worth
+EVENTS = 2.0  # that the prior is worth
 OWN = 1.0  # weight of the common dispersion in an arm's own, in units of  n m (1 - m)
 LITTLE = 0.05  # weight of dispersion 1 in the common one, same units
 LEAST_DISPERSION = 0.02
@@ -31,6 +31,7 @@ UNSEEN = 0.08  # share of the largest variance that one pull does not rule out
 SHARED = 4.0  # weight of the common correlation in an arm's own, in pulls
 CHANCE = 9.0  # squared standard errors of that correlation that count as none
 ROUNDING = 1e-9  # a variance below this is none
+ALIKE = 10.0  # outcomes that must be alike for an arm to be taken for one that never varies
 STALE = 0.01  # all beliefs are renewed when a common number has moved by so much, or
 GROWN = 1.1  # when there are so many times as many pulls
 LEAST_SPAN = 1e-12
@@ -55,7 +56,7 @@ class Beliefs(NamedTuple):
 def new_beliefs(arms: int) -> Beliefs:
     """Before the first pull: a mean of 1/2 and zeros and ones."""
     common = np.zeros((2, 7))
-    common[:, MEAN], common[:, DISPERSION], common[:, STRENGTH] = 0.5, 1.0, 2.0
+    common[:, MEAN], common[:, DISPERSION], common[:, STRENGTH] = 0.5, 1.0, 2.0 * EVENTS
     return Beliefs(
         beliefs=np.zeros((arms, 2, 3)),
         parts=np.zeros((arms, 2, 4)),
@@ -77,7 +78,7 @@ def span_of(state: State, low: float, arm: int, side: int) -> tuple[float, float
 
 @kernel
 def strength_of(mean: float, dispersion: float) -> float:
-    """Pulls in which one event of the common kind happens."""
+    """Pulls in which two events of the common kind happen."""
     return float(EVENTS / max(min(mean, 1.0 - mean), 1e-9) * min(max(dispersion, LEAST_DISPERSION), 1.0))
 
 
@@ -95,18 +96,31 @@ def is_known(state: State, arm: int, side: int) -> bool:
 
 @kernel
 def sums_of(state: State, low: float, arm: int, side: int) -> tuple[float, float, float]:
-    """Count n and sum of the outcomes that are known, and  n v,  on a scale of [0, 1]."""
+    """Count n and sum of the outcomes that are known, and  n v,  on a scale of [0, 1].
+
+    Live, a cost may have been above the largest one. A mean beyond the scale counts as its end: variances would be
+    negative there.
+    """
     n, total, squares = known_of(state, arm, side)
     smallest, span = span_of(state, low, arm, side)
     mean = state.arms.reward_mean[arm] if side == 0 else state.arms.cost_mean[arm, 0]
-    return n, (total - n * smallest) / span, n * variance(squares, mean, n) / (span * span)
+    within = n * variance(squares, mean, n) / (span * span)
+    return n, min(max((total - n * smallest) / span, 0.0), n), within
+
+
+@kernel
+def largest_spread(n: float, total: float) -> float:
+    """The sum of squares about their mean that n - 1 zeros and ones with that sum would have."""
+    return (n - 1.0) * total / n * (1.0 - total / n) if n > 1.0 else 0.0
 
 
 @kernel
 def put_part(state: State, low: float, memory: Beliefs, arm: int, side: int) -> float:
     """Bring what an arm says of the common mean and dispersion up to date; gives the sum of its known outcomes.
 
-    Its mean counts  n / (n + strength)  in the common one; with no outcome known it says nothing.
+    Its mean counts  n / (n + strength)  in the common one; with no outcome known it says nothing. Nor does an arm that
+    never varies say how much the others do: a default arm of fixed reward would else make one failure of any other arm
+    look like proof.
     """
     n, total, within = sums_of(state, low, arm, side)
     if n == 0.0:
@@ -117,7 +131,7 @@ def put_part(state: State, low: float, memory: Beliefs, arm: int, side: int) -> 
     common[TOTAL] += mean * weight - part[0]
     common[WEIGHT] += weight - part[1]
     common[WITHIN] += within - part[2]
-    between = (n - 1.0) * mean * (1.0 - mean)
+    between = largest_spread(n, total) if n < ALIKE or within > ROUNDING * n else 0.0
     common[BETWEEN] += between - part[3]
     part[0], part[1], part[2], part[3] = mean * weight, weight, within, between
     return total
@@ -133,10 +147,12 @@ def common_now(common: Floats) -> tuple[float, float]:
 
 @kernel
 def is_stale(common: Floats) -> bool:
-    """Whether the common mean or dispersion is no longer what the beliefs were made with."""
-    mean, dispersion = common_now(common)
-    moved = abs(mean - common[MEAN]) > STALE * common[MEAN]
-    return bool(moved or abs(dispersion - common[DISPERSION]) > STALE * common[DISPERSION])
+    """Whether the common mean or dispersion is no longer what the beliefs were made with; `common_now` undivided."""
+    pulls = 1.0 + common[STRENGTH]
+    weight, between = common[WEIGHT] * pulls + 1.0, common[BETWEEN] + LITTLE
+    mean, dispersion = common[MEAN] * weight, common[DISPERSION] * between
+    moved = abs(common[TOTAL] * pulls + 0.5 - mean) > STALE * mean
+    return bool(moved or abs(common[WITHIN] + LITTLE - dispersion) > STALE * dispersion)
 
 
 @kernel
@@ -146,15 +162,10 @@ def believe(state: State, low: float, memory: Beliefs, arm: int, side: int, tota
     m = (sum + s x0) / (n + s),   D = (n v + D~) / ((n - 1) x (1 - x) + 1),
     variance  D m (1 - m) + 0.08 x0 (1 - x0) / (n + 1),   third cumulant  D (1 - 2 m) variance.
     """
-    n, common, part, belief = (
-        known_of(state, arm, side).number,
-        memory.common[side],
-        memory.parts[arm, side],
-        memory.beliefs[arm, side],
-    )
+    n, common, belief = known_of(state, arm, side).number, memory.common[side], memory.beliefs[arm, side]
     smallest, span = span_of(state, low, arm, side)
     mean = (total + common[STRENGTH] * common[MEAN]) / (n + common[STRENGTH])
-    dispersion = (part[2] + OWN * common[DISPERSION]) / (part[3] + OWN)
+    dispersion = (memory.parts[arm, side, 2] + OWN * common[DISPERSION]) / (largest_spread(n, total) + OWN)
     spread = dispersion * mean * (1.0 - mean) + UNSEEN * common[MEAN] * (1.0 - common[MEAN]) / (n + 1.0)
     belief[CENTRE] = smallest + span * mean
     belief[SPREAD] = span * span * spread

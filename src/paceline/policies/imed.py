@@ -10,7 +10,17 @@ from typing import NamedTuple
 
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import State
-from paceline.policies.common_prior import CENTRE, DISPERSION, MEAN, SPREAD, STRENGTH, THIRD, is_known, span_of
+from paceline.policies.common_prior import (
+    CENTRE,
+    DISPERSION,
+    EVENTS,
+    MEAN,
+    SPREAD,
+    STRENGTH,
+    THIRD,
+    is_known,
+    span_of,
+)
 
 STEEPNESS = 1.5  # evidence up to this counts twice
 EXPONENT = 1.15  # of the pulls in the index
@@ -26,7 +36,9 @@ LOG_PULLS, LOG_MONEY, FEWNESS = range(3)  # columns of `clocks`
 class Rival(NamedTuple):
     """What the indices are held against: the arm of the base whose turn it is."""
 
-    experience: float  # log N of the arm: its pulls, in rounds of income
+    money: float  # log N of the arm: its pulls, in rounds of income
+    experience: float  # the same, less what pulls teach little where rewards are rare
+    rarity: float  # which is so much
     rise: float  # what an arm of no experience has off its index
     crowd: float  # what an arm that was tried has on top of it
 
@@ -111,11 +123,33 @@ def crowd_of(arms: int, log_rival: float) -> float:
 
 
 @kernel
+def rarity_of(strength: float, log_rival: float) -> float:
+    """What is taken off the logarithm of all pulls where rewards are rare:
+
+        max(log(u) / 2 - max(log(n_r / u) - 7, 0), 0),   u = D~ / (2 min(x0, 1 - x0))  or 1 if that is less,
+
+    u being the pulls that tell as much as one toss of a fair coin. Were each round cut into ten, with a tenth of the
+    reward and of the cost, nothing would have changed; but the experience of the rival would have grown by log 10, and
+    with it the money that goes into arms of which nothing is known. Counted in events and not in pulls it would not.
+    Half of that is taken off: with all of it, expensive arms were measured to be tried too late, as the common mean is
+    itself believed too low before the first events. As the rival gathers them, pulls count again.
+    """
+    if strength <= 2.0 * EVENTS:
+        return 0.0
+    unit = math.log(0.5 * strength / EVENTS)
+    return max(0.5 * unit - max(log_rival - unit - EXPERIENCED, 0.0), 0.0)
+
+
+@kernel
 def rival_of(state: State, rise: float, arm: int) -> Rival:
     """What an arm of the base asks of the others."""
-    pulls = log_pulls(state, arm)
+    raw, money = log_pulls(state, arm), state.memory.clocks[arm, LOG_MONEY]
+    rarity = rarity_of(state.memory.common[0, STRENGTH], raw)
+    pulls = max(raw - rarity, 0.0)
     return Rival(
-        experience=pulls + state.memory.clocks[arm, LOG_MONEY],
+        money=raw + money,
+        experience=pulls + money,
+        rarity=rarity,
         rise=rise * max(pulls - EXPERIENCED, 0.0),
         crowd=crowd_of(state.arms.pulls.size, pulls),
     )
@@ -127,18 +161,19 @@ def index_of(state: State, low: float, price: float, level: float, rival: Rival,
 
         x + min(x, 1.5) + 1.15 log n - 0.7 + crowd + log(N / n) - 50 / (N + 50) rise max(log n_r - 7, 0)
 
-    is Honda and Takemura's  n KL + log n,  on the clock of money and with what was measured to do better at small n. An
-    arm that has had as much as its rival is not explored, nor one that the headroom does not cover, unless one pull of
-    it takes no more than a share of the income so far. An untried arm waits for no crowd.
+    is Honda and Takemura's  n KL + log n,  on the clock of money and with what was measured to do better at small n;
+    where rewards are rare, both log n are less (`rarity_of`), but not below 0. An arm that has had as much as its rival
+    is not explored, nor one that the headroom does not cover, unless one pull of it takes no more than a share of the
+    income so far. An untried arm waits for no crowd.
     """
     clocks, rate, top = state.memory.clocks, state.rate[0], state.largest[arm, 0]
     if pulls_made(state, arm) == 0:
         money, index = math.log(max(1.0, believed_cost(state, low, arm) / rate)), -rival.rise
     else:
         pulls, money = log_pulls(state, arm), clocks[arm, LOG_MONEY]
-        if pulls + money >= rival.experience:
+        if pulls + money >= rival.money:
             return math.inf
-        index = EXPONENT * pulls - SHIFT + rival.crowd - clocks[arm, FEWNESS] * rival.rise
+        index = EXPONENT * max(pulls - rival.rarity, 0.0) - SHIFT + rival.crowd - clocks[arm, FEWNESS] * rival.rise
     if state.headroom[0] < top:
         if top > SHARE * rate * state.clock.t:
             return math.inf

@@ -287,13 +287,14 @@ class IndexPacer(Policy):
 
     Each round, with lam and y the price of budget and the level of the best base (j, k) of the believed means:
 
-    1. Beliefs. Each arm's mean reward and mean cost are shrunk to means common to all arms, with the strength of one
-       event; costs are in units of the arm's own largest cost. See common_prior.py for the formulas.
+    1. Beliefs. Each arm's mean reward and mean cost are shrunk to means common to all arms, with the strength of two
+       events; costs are in units of the arm's own largest cost. See common_prior.py for the formulas.
     2. Index. The rival is the arm of the base whose turn it is. Of each other arm i, with n pulls that took the income
        of N = n max(1, cost / c) rounds and x = n KL the evidence against its being worth the level (`evidence`),
            index = x + min(x, 1.5) + 1.15 log n - 0.7 + crowd + log(N / n) - rise 50 / (N + 50) max(log n_r - 7, 0).
        The arm with the smallest index is explored if that is below log N_r, the experience of the rival. ``crowd`` is 0
-       up to eight arms; with K of them, twice log(K / 8) at first and once in the end (`crowd_of`).
+       up to eight arms; with K of them, twice log(K / 8) at first and once in the end (`crowd_of`). Where rewards are
+       rare, pulls teach little: log n, log n_r and log N_r are less then (`rarity_of`).
     3. Saving. An arm that the headroom does not cover is saved up for with the cheap arm of the base, but only if one
        pull takes at most 1/32 of the income so far: nothing is given up for an arm that was lucky twice.
     4. Pacing. Else the base is paced, as by `ThompsonPacer`; one that costs just the rate is kept between its

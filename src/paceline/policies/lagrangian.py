@@ -150,4 +150,5 @@ class Lagrangian(Policy):
         return Params(primal, dual, refill)
 
     def new_memory(self, arms: int, resources: int) -> Memory:
-        return Memory(new_weights(arms), np.zeros(resources + 1), new_duals(DUALS.index(self.dual), resources))
+        weights = new_weights(PRIMALS.index(self.primal), arms)
+        return Memory(weights, np.zeros(resources + 1), new_duals(DUALS.index(self.dual), resources))

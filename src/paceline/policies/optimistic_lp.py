@@ -267,6 +267,8 @@ class SlidingWindowUCB(OptimisticLP):
 
     >>> SlidingWindowUCB.window_for(arms=8, rounds=500_000, variation=1.0)
     12600
+    >>> SlidingWindowUCB.window_for(arms=8, rounds=500_000, variation=0.0)
+    500000
     """
 
     log: str = "12KT^3"
@@ -278,7 +280,8 @@ class SlidingWindowUCB(OptimisticLP):
 
     @staticmethod
     def window_for(arms: int, rounds: int, variation: float) -> int:
-        """The published length of a window, for a sum of changes of the means that is known."""
-        checks.real("variation", variation, 0, above_low=True)
+        """The published length of a window, for a sum of changes of the means that is known; all rounds if it is 0."""
+        if checks.real("variation", variation, 0) == 0.0:
+            return rounds
         best = math.cbrt(arms * (rounds / variation) ** 2)
         return min(math.ceil(round(best, 6)), rounds)

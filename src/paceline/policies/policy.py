@@ -20,7 +20,6 @@ does without late news, it is never called.
 """
 
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, ClassVar
@@ -34,7 +33,7 @@ from paceline.kernels.random import GENERATOR
 from paceline.kernels.state import GUARD, NO_RECORD, Decision, NoMemory, State, Storage, books_in, new_storage, state_in
 from paceline.objects import described_object, in_words
 from paceline.problems.problem import Problem
-from paceline.text_modules import rebuild
+from paceline.text_modules import FromText
 
 Floats = npt.NDArray[np.float64]
 
@@ -94,7 +93,7 @@ class Setting:
         return tuple(-1.0 if refill else 0.0 for refill in self.refills) or (0.0,) * self.resources
 
 
-class Policy:
+class Policy(FromText):
     """Base of all policies: a frozen dataclass whose fields are the parameters a user may set.
 
     A subclass sets the class attributes below, and `params` and `new_memory` where its functions need them.
@@ -155,14 +154,6 @@ class Policy:
 
     def __repr__(self) -> str:
         return described_object(self)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """A policy from a file is sent with the text of the file: whoever receives it may not have it."""
-        text = getattr(sys.modules.get(type(self).__module__), "__source__", None)
-        if text is None:
-            return super().__reduce_ex__(protocol)
-        file = sys.modules[type(self).__module__].__file__
-        return rebuild, (text, file, type(self).__qualname__), self.__getstate__()
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
         """The numbers that the policy's functions get: a NamedTuple of its own."""

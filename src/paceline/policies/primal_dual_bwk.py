@@ -41,7 +41,7 @@ class Memory(NamedTuple):
 
 
 @kernel
-def small_mean_radius(confidence: float, mean: float, pulls: int) -> float:
+def confidence_radius(confidence: float, mean: float, pulls: int) -> float:
     """sqrt(C mean / n) + C / n: narrow for a mean near 0."""
     return math.sqrt(confidence * mean / pulls) + confidence / pulls
 
@@ -57,7 +57,7 @@ def low_cost(params: Params, state: State, arm: int, d: int) -> float:
     """LCB of a mean cost, rescaled."""
     mean = state.arms.cost_mean[arm, d] / params.scales[d]
     return rescaled(
-        params, state, d, max(mean - small_mean_radius(params.confidence, mean, state.arms.pulls[arm]), 0.0)
+        params, state, d, max(mean - confidence_radius(params.confidence, mean, state.arms.pulls[arm]), 0.0)
     )
 
 
@@ -73,7 +73,7 @@ def choose(params: Params, state: State) -> Decision:
         worth = weights[time] * params.common
         for d in range(time):
             worth += weights[d] * low_cost(params, state, a, d)
-        ratio = upper(mean, small_mean_radius(params.confidence, mean, arms.pulls[a])) / worth
+        ratio = upper(mean, confidence_radius(params.confidence, mean, arms.pulls[a])) / worth
         if ratio > most:
             best, most = a, ratio
     return Decision(best, BEST_RATIO, best)

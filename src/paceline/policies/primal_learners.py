@@ -178,6 +178,6 @@ def learn_with_bonus(params: PrimalParams, weights: Floats, decision: Decision, 
         weights[a] = max(weights[a] / total, FAINTEST)
 
 
-def new_weights(arms: int) -> Floats:
-    """All actions alike, the null arm last."""
-    return np.full(arms + 1, 1.0 / (arms + 1))
+def new_weights(learner: int, arms: int) -> Floats:
+    """All actions alike, the null arm last; nothing for a learner that goes by means."""
+    return np.full(arms + 1, 1.0 / (arms + 1) if learner in (EXP3_SIX, EXP3_P) else 0.0)

@@ -289,6 +289,11 @@ class Problem:
         """rho: one entry per arm with one resource, else a row per arm and a column per resource."""
         return self.consumption_means[:, 0] if len(self.resources) == 1 else self.consumption_means
 
+    @property
+    def is_known(self) -> bool:
+        """Whether its means are known; a world in plain Python need not tell them, and then there is no regret."""
+        return not np.isnan(self.reward_means).any()
+
     @cached_property
     def optimum(self) -> Optimum:
         """The best mix of arms and what it is worth."""

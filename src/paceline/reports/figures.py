@@ -4,7 +4,7 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -50,7 +50,7 @@ STYLE: dict[Any, Any] = {
 # Okabe and Ito's palette: distinct to readers with any colour vision.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 FEW_DECADES = 200.0  # from one end of a logarithmic axis to the other
-DASHES = ("-", "--", "-.")  # once the colours are used up
+DASHES = ("-", "--", "-.", ":")  # once the colours are used up
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,6 +58,16 @@ Floats = npt.NDArray[np.float64]
 def per_round(run: "Run") -> dict[str, Floats]:
     """The headroom divided by the round; without a start stock and a cap the budget rate minus the average cost."""
     return {resource: left / run.rounds for resource, left in run.by_resource("headroom").items()}
+
+
+def worst_so_far(run: "Run") -> dict[str, Floats]:
+    """The most by which spending was above the line at any checkpoint so far; at the last, in any round at all."""
+    found = {}
+    for resource, left in run.by_resource("headroom").items():
+        above = np.maximum.accumulate(np.maximum(-left, 0.0), axis=1)
+        above[:, -1] = run.by_resource("violation")[resource]
+        found[resource] = above
+    return found
 
 
 WHOLE = ""  # in place of a resource: of none of them, or of all
@@ -80,6 +90,7 @@ QUANTITIES: dict[str, Quantity] = {
     "spent": Quantity("Spent", "cost", lambda run: run.by_resource("spent")),
     "slack": Quantity("Budget rate minus average cost", "cost per round", per_round),
     "headroom": Quantity("Headroom", "cost", lambda run: run.by_resource("headroom")),
+    "violation": Quantity("Worst violation", "cost", worst_so_far),
 }
 
 
@@ -130,7 +141,7 @@ def curves(results: "Results", quantities: tuple[str, ...], path: str | os.PathL
 
 
 def look(place: int) -> tuple[str, str]:
-    """The colour and the dashes of the policy in this place; the first 21 differ.
+    """The colour and the dashes of the policy in this place; the first 28 differ.
 
     >>> look(0), look(7)
     (('#0072B2', '-'), ('#0072B2', '--'))
@@ -205,10 +216,11 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 
 class Image(NamedTuple):
-    """A figure for pages and for papers."""
+    """A figure for pages, for papers and, where it is wanted, for everything else."""
 
     svg: str
     pdf: bytes
+    png: bytes = b""
 
 
 def image_of(draw: Callable[[Axes], None], width: float, height: float) -> Image:
@@ -223,20 +235,30 @@ def image_of(draw: Callable[[Axes], None], width: float, height: float) -> Image
         return in_formats(figure)
 
 
-def in_formats(figure: Figure) -> Image:
-    """A figure as SVG and PDF; the browser has more letters than matplotlib's font."""
+def figure_of(draw: Callable[[Figure], None], width: float, height: float) -> Figure:
+    """A figure of several panels, which ``draw`` makes and fills."""
+    with mpl.rc_context({**STYLE, "text.parse_math": False}):
+        figure = Figure(figsize=(width, height))
+        draw(figure)
+    return figure
+
+
+def in_formats(figure: Figure, png: bool = False) -> Image:
+    """A figure as SVG and PDF, and perhaps PNG; the browser has more letters than matplotlib's font."""
     settings: dict[Any, Any] = {
         "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # about as wide as each other
         "svg.fonttype": "none",
         "svg.hashsalt": "paceline",
     }
-    text, pages = io.StringIO(), io.BytesIO()
+    text, pages, pixels = io.StringIO(), io.BytesIO(), io.BytesIO()
     with mpl.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")
         figure.savefig(text, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
         figure.set_layout_engine("none")  # all is in its place by now, and to find it takes longer than to draw
         figure.savefig(pages, format="pdf", metadata={"CreationDate": None})
-    return Image(slim(text.getvalue()), pages.getvalue())
+    if png:
+        figure.savefig(pixels, format="png", dpi=200)
+    return Image(slim(text.getvalue()), pages.getvalue(), pixels.getvalue())
 
 
 def slim(svg: str) -> str:
@@ -288,8 +310,8 @@ def paper_figure(
     Policies differ by orders of magnitude, so all panels but the close-up have logarithms up, and the first shows
     steady regret: without the luck of outcomes, which is all that could be seen of the best ones. Of the others, which
     all keep the same small distance from the line, the last panel shows the first. Runs in ``of_...`` are of the policy
-    of that label with another constant, dashed, in that panel. ``others`` are not in the paper: black and grey, without
-    bands.
+    of that label with another constant, dashed, in that panel. ``others`` are not in the paper: thin lines without
+    colour and bands.
     """
     colours = dict(zip(runs, COLOURS, strict=False))
     first = dict(list(others.items())[:1])
@@ -399,12 +421,17 @@ def draw_ratios(axes: Axes, found: "Together") -> None:
     plain_numbers(axes)
 
 
-def draw_shares(axes: Axes, causes: Sequence[Mapping[str, float]], height: float = 0.62) -> None:
-    """A bar per policy with the shares of its regret, and at its end the whole."""
+def draw_shares(axes: Axes, causes: Collection[Mapping[str, float]], height: float = 0.62) -> None:
+    """A bar per policy with the shares of its regret, and at its end the whole.
+
+    Without the guard a cause may be below 0, as money is that was never there to be left: it has no share.
+    """
     totals = np.array([sum(parts.values()) for parts in causes])
+    lost = {cause: np.array([max(parts[cause], 0.0) for parts in causes]) for cause in CAUSES}
+    whole = np.maximum(sum(lost.values()), np.finfo(float).tiny)
     left = np.zeros(len(causes))
     for cause, (name, grey) in CAUSES.items():
-        shares = 100.0 * np.array([parts[cause] for parts in causes]) / np.maximum(totals, np.finfo(float).tiny)
+        shares = 100.0 * lost[cause] / whole
         axes.barh(range(len(causes)), shares, left=left, height=height, color=grey, label=name)
         left += shares
     for place, total in enumerate(totals):

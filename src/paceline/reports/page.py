@@ -16,6 +16,8 @@ from paceline.reports.tables import Table
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+    from paceline.reports.figures import Image
+
 
 @dataclass(frozen=True)
 class Words:
@@ -46,18 +48,17 @@ class Tabled:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure in two formats, with what it shows in words for those who cannot see it, and a caption."""
+    """A figure, with what it shows in words for those who cannot see it, and a caption."""
 
     name: str
-    svg: str
-    pdf: bytes
+    image: "Image"
     alternative: str
     caption: str
 
     @property
     def data(self) -> str:
         """The image as a page carries it."""
-        return base64.b64encode(self.svg.encode()).decode()
+        return base64.b64encode(self.image.svg.encode()).decode()
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,11 @@ class Section:
         'all-problems-together'
         """
         return "-".join("".join(letter if letter.isalnum() else " " for letter in self.title.lower()).split())
+
+    def __str__(self) -> str:
+        """Its words and tables, for a terminal."""
+        parts = [getattr(block, "text" if isinstance(block, Words) else "table", "") for block in self.blocks]
+        return "\n\n".join([self.title, *(str(part) for part in parts if part)])
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,8 @@
 Labels of policies stand in the legend of the page, or above their rows; colours are those of `figures.look`.
 """
 
-from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +15,7 @@ from paceline.statistics import FLOOR
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from paceline.experiments.together import Together
-    from paceline.reports.sweep import Sweep, Trace
+    from paceline.experiments.sweeps import Sweep, Trace
     from paceline.simulation.results import Results
 
 WIDTH, HEIGHT = 4.2, 3.0
@@ -31,97 +29,27 @@ WIDE = 50.0  # the same for values of a parameter
 Floats = npt.NDArray[np.float64]
 
 
-def curve(results: "Results", quantity: str, resource: str = figures.WHOLE) -> figures.Image:
-    """Means of a quantity against the round, with bands for the 95 % interval of the mean."""
-
-    def draw(axes: "Axes") -> None:
-        figures.panel(axes, results, quantity, resource)
-        if quantity in {"slack", "headroom"}:
-            axes.axhline(0.0, color="#555555", linewidth=1, linestyle=":")
-        if quantity == "slack":
-            figures.settle(axes, [figures.values_of(run, quantity, resource) for run in results.values()])
-        elif axes.get_ylim()[0] > 0.0:
-            axes.set_ylim(bottom=0.0)
-
-    return figures.image_of(draw, WIDTH, HEIGHT)
+def panel(draw: Callable[..., None], *drawn: Any) -> figures.Image:
+    """What ``draw`` draws of things."""
+    return figures.image_of(lambda axes: draw(axes, *drawn), WIDTH, HEIGHT)
 
 
-def log_curve(results: "Results") -> figures.Image:
-    """Steady regret against the logarithm of the round; logarithms up, too, if policies are far apart."""
+def in_rows(labels: Sequence[str], draw: Callable[..., None], *drawn: Any, heading: str = "") -> figures.Image:
+    """The same, a row per label, which stands above its row, where a long one has room; ``heading`` at the right."""
 
-    def draw(axes: "Axes") -> None:
-        figures.panel(axes, results, "steady_regret")
-        axes.set_title("Steady regret, logarithmic time")
-        axes.set_xscale("log")
-        axes.set_xlim(results.rounds[0], results.rounds[-1] if len(results.rounds) > 1 else results.rounds[0] + 1)
-        means = np.stack([run.steady_regret.mean(axis=0) for run in results.values()])
-        if far_apart(means[:, -1]):
-            axes.set_yscale("log", nonpositive="clip")
-            axes.set_ylim(bottom=max(float(means.min()), FLOOR) / 1.5)
-            axes.set_title("Steady regret, both logarithmic")
-        elif axes.get_ylim()[0] > 0.0:
-            axes.set_ylim(bottom=0.0)
-        figures.plain_numbers(axes)
+    def draw_labelled(axes: "Axes") -> None:
+        draw(axes, *drawn)
+        axes.set_ylim(max(len(labels), FEWEST_ROWS) - 0.6, -0.9)
+        axes.set_yticks([])
+        axes.grid(visible=False, axis="y")
+        axes.spines["left"].set_visible(False)
+        across = axes.get_yaxis_transform()
+        for place, label in enumerate(labels):
+            shown = axes.text(0.0, place - 0.31, fitting(label), transform=across, va="bottom", fontsize=8)
+            shown.set_in_layout(False)
+        axes.text(1.0, -0.62, heading, transform=across, va="center", ha="right", fontsize=8, color="#555555")
 
-    return figures.image_of(draw, WIDTH, HEIGHT)
-
-
-def far_apart(values: Floats) -> bool:
-    """Whether the lowest could not be seen beside the highest.
-
-    >>> far_apart(np.array([1.0, 2.0])), far_apart(np.array([0.0, 2.0])), far_apart(np.array([0.0, 0.0]))
-    (False, True, False)
-    """
-    return bool(np.maximum(values, FLOOR).max() >= FAR_APART * np.maximum(values, FLOOR).min())
-
-
-def breakdown(results: "Results") -> figures.Image:
-    """Steady regret at the end by cause: a bar per policy."""
-    causes = [
-        {cause: float(run.breakdown()[cause][:, -1].mean()) for cause in figures.CAUSES} for run in results.values()
-    ]
-
-    def draw(axes: "Axes") -> None:
-        figures.draw_shares(axes, causes, BAR)
-        rows(axes, list(results), "regret")
-
-    return figures.image_of(draw, WIDTH, row_height(len(results)))
-
-
-def spread(results: "Results") -> figures.Image:
-    """Steady regret at the end of every trial: a row per policy."""
-    ends = [run.steady_regret[:, -1] for run in results.values()]
-    logs = far_apart(np.concatenate(ends))
-
-    def draw(axes: "Axes") -> None:
-        for place, values in enumerate(ends):
-            figures.draw_row(axes, np.log10(np.maximum(values, FLOOR)) if logs else values, place, BAR)
-        axes.set(xlabel="Steady regret of a trial", title="Final regret, trial by trial")
-        if logs:
-            figures.powers_of_ten(axes)
-        else:
-            figures.plain_numbers(axes)
-        rows(axes, list(results))
-
-    return figures.image_of(draw, WIDTH, row_height(len(results)))
-
-
-def row_height(count: int) -> float:
-    """The height of a figure with so many rows."""
-    return max(HEIGHT, 1.2 + ROW * count)
-
-
-def rows(axes: "Axes", labels: Sequence[str], heading: str = "") -> None:
-    """Write each label above its row, where a long one has room, and ``heading`` above the numbers at the right."""
-    axes.set_ylim(max(len(labels), FEWEST_ROWS) - 0.6, -0.9)
-    axes.set_yticks([])
-    axes.grid(visible=False, axis="y")
-    axes.spines["left"].set_visible(False)
-    across = axes.get_yaxis_transform()
-    for place, label in enumerate(labels):
-        shown = axes.text(0.0, place - 0.31, fitting(label), transform=across, va="bottom", fontsize=8)
-        shown.set_in_layout(False)
-    axes.text(1.0, -0.62, heading, transform=across, va="center", ha="right", fontsize=8, color="#555555")
+    return figures.image_of(draw_labelled, WIDTH, max(HEIGHT, 1.2 + ROW * len(labels)))
 
 
 def fitting(label: str) -> str:
@@ -134,54 +62,73 @@ def fitting(label: str) -> str:
     return plain if len(plain) <= LONGEST else f"{plain[: LONGEST - 1]}…"
 
 
-def together_ratios(found: "Together") -> figures.Image:
-    """Regret in units of the limit against the round, geometric means over problems."""
-    return figures.image_of(partial(figures.draw_ratios, found=found), WIDTH, HEIGHT)
+def far_apart(values: Floats) -> bool:
+    """Whether the lowest could not be seen beside the highest.
+
+    >>> far_apart(np.array([1.0, 2.0])), far_apart(np.array([0.0, 2.0])), far_apart(np.array([0.0, 0.0]))
+    (False, True, False)
+    """
+    return bool(np.maximum(values, FLOOR).max() >= FAR_APART * np.maximum(values, FLOOR).min())
 
 
-def together_breakdown(found: "Together") -> figures.Image:
-    """Regret in units of the limit by cause, means over problems."""
-
-    def draw(axes: "Axes") -> None:
-        figures.draw_shares(axes, [found.causes(place) for place in range(len(found.labels))], BAR)
-        rows(axes, found.labels, "plain mean, × limit")
-
-    return figures.image_of(draw, WIDTH, row_height(len(found.labels)))
-
-
-def together_spread(found: "Together") -> figures.Image:
-    """Regret in units of the limit of every trial on every problem."""
-
-    def draw(axes: "Axes") -> None:
-        figures.draw_spread(axes, found, BAR)
-        rows(axes, found.labels)
-
-    return figures.image_of(draw, WIDTH, row_height(len(found.labels)))
+def draw_curve(axes: "Axes", results: "Results", quantity: str, resource: str = figures.WHOLE) -> None:
+    """Means of a quantity against the round, with bands for the 95 % interval of the mean."""
+    figures.panel(axes, results, quantity, resource)
+    if quantity in {"slack", "headroom"}:
+        axes.axhline(0.0, color="#555555", linewidth=1, linestyle=":")
+    if quantity == "slack":
+        figures.settle(axes, [figures.values_of(run, quantity, resource) for run in results.values()])
+    elif axes.get_ylim()[0] > 0.0:
+        axes.set_ylim(bottom=0.0)
 
 
-def differences(labels: Sequence[str], pairs: Sequence[Floats]) -> figures.Image:
-    """Regret minus that of the reference, trial by trial: what common random numbers are for."""
+def draw_log_curve(axes: "Axes", results: "Results") -> None:
+    """Steady regret against the logarithm of the round; logarithms up, too, if policies are far apart."""
+    figures.panel(axes, results, "steady_regret")
+    axes.set_title("Steady regret, logarithmic time")
+    axes.set_xscale("log")
+    axes.set_xlim(results.rounds[0], results.rounds[-1] if len(results.rounds) > 1 else results.rounds[0] + 1)
+    means = np.stack([run.steady_regret.mean(axis=0) for run in results.values()])
+    if far_apart(means[:, -1]):
+        axes.set_yscale("log", nonpositive="clip")
+        axes.set_ylim(bottom=max(float(means.min()), FLOOR) / 1.5)
+        axes.set_title("Steady regret, both logarithmic")
+    elif axes.get_ylim()[0] > 0.0:
+        axes.set_ylim(bottom=0.0)
+    figures.plain_numbers(axes)
 
-    def draw(axes: "Axes") -> None:
-        for place, values in enumerate(pairs):
-            figures.draw_row(axes, values, place, BAR)
-        axes.axvline(0.0, color="#555555", linewidth=1, linestyle=":")
-        axes.set(xlabel="Difference of a trial", title="Minus the reference, in pairs")
-        if far_apart(np.abs(np.concatenate(pairs))):
-            axes.set_xscale("symlog", linthresh=1.0)
+
+def draw_finals(axes: "Axes", ends: Sequence[Floats]) -> None:
+    """Steady regret at the end of every trial: a row per policy."""
+    logs = far_apart(np.concatenate(ends))
+    for place, values in enumerate(ends):
+        figures.draw_row(axes, np.log10(np.maximum(values, FLOOR)) if logs else values, place, BAR)
+    axes.set(xlabel="Steady regret of a trial", title="Final regret, trial by trial")
+    if logs:
+        figures.powers_of_ten(axes)
+    else:
         figures.plain_numbers(axes)
-        rows(axes, labels)
-
-    return figures.image_of(draw, WIDTH, row_height(len(labels)))
 
 
-def swept(sweep: "Sweep") -> figures.Image:
-    """Regret against a parameter: lines with error bars over numbers, or over words at even distances."""
-    return figures.image_of(partial(draw_sweep, sweep=sweep), WIDTH, HEIGHT)
+def draw_amounts(axes: "Axes", amounts: Sequence[Floats], unit: str, title: str, signed: bool = False) -> None:
+    """An amount of every trial: a row per policy, from 0 on, or to both sides of it."""
+    for place, values in enumerate(amounts):
+        figures.draw_row(axes, values, place, BAR)
+    if signed:
+        axes.axvline(0.0, color="#555555", linewidth=1, linestyle=":")
+    axes.set(xlabel=unit, title=title)
+    if far_apart(np.abs(np.concatenate(amounts))):
+        axes.set_xscale("symlog", linthresh=1.0)
+    if not signed:
+        axes.set_xlim(left=0.0)
+    figures.plain_numbers(axes)
 
 
 def draw_sweep(axes: "Axes", sweep: "Sweep") -> None:
-    """The traces, their points in the colours of the policies."""
+    """Regret against a parameter: lines with error bars over numbers, or over words at even distances.
+
+    Points are in the colours of their policies.
+    """
     places = np.asarray(sweep.values if sweep.numeric else range(len(sweep.values)), np.float64)
     for number, trace in enumerate(sweep.traces):
         nudge = 0.0 if sweep.numeric else 0.08 * (number - (len(sweep.traces) - 1) / 2)  # words have room beside them

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from paceline.extras import extra
 from paceline.problems.problem import Problem
 from paceline.problems.resources import UNNAMED
-from paceline.statistics import mean_of, standard_error
+from paceline.statistics import Estimate, mean_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from paceline.simulation.results import Run
 
 
+INTERVAL = "[low, high]: the 95 % interval of the mean over trials, by Student's t."
 UNGUARDED = "Without the guard: a violation is the most by which spending was above the line in any round of any trial."
 # What LaTeX reads as a command, and what its first fonts lack, by what prints it.
 LATEX = {
@@ -105,13 +107,13 @@ class Table:
     def to_latex(self) -> str:
         r"""The same as a booktabs tabular.
 
-        >>> print(Table(("policy", "regret"), (("a_b", "5 ± 1"),)).to_latex(), end="")
+        >>> print(Table(("policy", "regret"), (("a_b", "5 [4, 6] × 2"),)).to_latex(), end="")
         % needs \usepackage{booktabs}
         \begin{tabular}{lr}
         \toprule
         policy & regret \\
         \midrule
-        a\_b & 5 $\pm$ 1 \\
+        a\_b & 5 [4, 6] $\times$ 2 \\
         \bottomrule
         \end{tabular}
         """
@@ -173,15 +175,13 @@ def frame(data: Any) -> "pd.DataFrame":
     return made
 
 
-def mean_and_error(values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> str:
-    """Mean over trials and its standard error. An interval that covers is some of these wide (`statistics.mean_of`).
+def written(value: float, digits: int) -> str:
+    """A number with its thousands set apart, a proper minus, and no minus before a nought.
 
-    >>> mean_and_error(np.array([1000.0, 1200.0]))
-    '1,100 ± 100'
+    >>> written(-1234.5, 0), written(-0.01, 1)
+    ('−1,234', '0.0')
     """
-    digits = 0 if abs(values.mean()) >= 100 else 1
-    error = standard_error(values.astype(np.float64))
-    return f"{values.mean():,.{digits}f}" + ("" if error is None else f" ± {error:,.{digits}f}")
+    return f"{round(value, digits) + 0.0:,.{digits}f}".replace("-", "−")
 
 
 def mean_and_interval(values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> str:
@@ -190,11 +190,9 @@ def mean_and_interval(values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -
     >>> mean_and_interval(np.array([1000.0, 1200.0, 1100.0])), mean_and_interval(np.array([3.25]))
     ('1,100 [852, 1,348]', '3.2')
     """
-    found = mean_of(values.astype(np.float64))
-    if found is None:
-        return mean_and_error(values)
-    digits = 0 if abs(found.value) >= 100 else 1
-    return f"{found.value:,.{digits}f} [{found.low:,.{digits}f}, {found.high:,.{digits}f}]"
+    mean = float(values.mean())
+    found = mean_of(values.astype(np.float64)) or Estimate(mean, mean, mean)
+    return found.written(partial(written, digits=0 if abs(mean) >= 100 else 1))
 
 
 def of_resources(thing: str, resources: Sequence[str], link: str = ", ") -> tuple[str, ...]:
@@ -241,11 +239,12 @@ def spending_headings(resources: Sequence[str], guard: bool = True) -> tuple[str
 
 
 def results_table(runs: "Mapping[str, Run]", late: str = "", guard: bool = True) -> Table:
-    """Means and standard errors over trials at the last round; the smallest headroom of all of them.
+    """Means over trials at the last round with their 95 % intervals; the smallest headroom of all of them.
 
     Without the guard it is the worst violation, of all rounds and trials. Notes say so, and how late news was.
     """
-    resources = next(iter(runs.values())).problem.resources
+    first = next(iter(runs.values()))
+    resources = first.problem.resources
     headings = (
         "policy",
         "steady regret",
@@ -258,12 +257,12 @@ def results_table(runs: "Mapping[str, Run]", late: str = "", guard: bool = True)
     rows = []
     for label, run in runs.items():
         curves = (run.steady_regret, run.pseudo_regret, run.regret, run.skips, run.idle)
-        cells = [mean_and_error(curve[:, -1]) for curve in curves]
+        cells = [mean_and_interval(curve[:, -1]) for curve in curves]
         rates = (f"{(spent[:, -1] / run.rounds[-1]).mean():.5f}" for spent in run.by_resource("spent").values())
         if guard:
             worst = [headroom.min() for headroom in run.by_resource("min_headroom").values()]
         else:
             worst = [violation.max() for violation in run.by_resource("violation").values()]
         rows.append((label, *cells, *rates, *(f"{extreme:.3g}" for extreme in worst)))
-    notes = [f"News: {late}."] * bool(late) + [UNGUARDED] * (not guard)
+    notes = [INTERVAL] * (len(first.min_headroom) > 1) + [f"News: {late}."] * bool(late) + [UNGUARDED] * (not guard)
     return Table(headings, tuple(rows), tuple(notes))

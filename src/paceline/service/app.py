@@ -1,4 +1,4 @@
-"""The program that answers requests: routes, the door, and what every answer carries."""
+"""The program that answers requests: routes, the door, and a short way to what is asked for all the time."""
 
 import asyncio
 import re
@@ -11,58 +11,53 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from paceline.service import assets, endpoints, problems, schema
+from paceline.errors import JournalFailed
+from paceline.service import assets, encoding, endpoints, problems, schema
+from paceline.service.answers import Answer, with_shown
 from paceline.service.host import Host
 from paceline.service.meter import Meter
 from paceline.service.operations import OPERATIONS, B, Operation
 from paceline.service.problems import Problem
-from paceline.service.requests import Call, Headers, body_of
+from paceline.service.requests import Call, Headers, body_of, check_body
 from paceline.service.tokens import DECIDER, NOBODY, Door, Identity, check_role
+from paceline.service.wire import AtOnce
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
-)
-HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-}
-RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-NO_STORE = (b"cache-control", b"no-store")
 LOCAL = re.compile(rb"(localhost|127\.0\.0\.1|\[::1\])(:[0-9]{1,5})?")
 
 
 class Surface:
-    """Around everything: the headers of every answer, and a short way to what is asked for all the time."""
+    """Around everything: the headers of every answer, and a short way to the operations of a decider.
 
-    def __init__(self, app: ASGIApp, direct: Mapping[str, ASGIApp]) -> None:
+    ``app``     answers everything else.
+    ``direct``  by the last word of the address of a bandit. Their answers are for programs, and have their headers.
+    """
+
+    def __init__(self, app: ASGIApp, direct: "Mapping[str, Decider]") -> None:
         self.app, self.direct = app, direct
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
+        handler = self.find(scope)
+        if handler is not None:
+            return await handler(scope, receive, send)
+        return await self.app(scope, receive, with_shown(send))
 
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = [*message["headers"], *RAW_HEADERS]
-                if not any(name == b"cache-control" for name, _ in headers):
-                    headers.append(NO_STORE)
-                message["headers"] = headers
-            await send(message)
-
+    def find(self, scope: Scope) -> "Decider | None":
+        """What a decider asks for, if it is that."""
         match scope["method"], scope["path"].split("/"):
             case "POST", ["", "v1", "bandits", name, verb] if name and verb in self.direct:
                 scope["path_params"] = {"bandit": name}
-                return await self.direct[verb](scope, receive, send_with_headers)
-        return await self.app(scope, receive, send_with_headers)
+                return self.direct[verb]
+        return None
+
+    def prompt(self, scope: Scope) -> AtOnce | None:
+        """What answers a request, if it can be answered at once."""
+        handler = self.find(scope)
+        return None if handler is None else handler.at_once
 
 
 def check_origin(headers: Headers, identity: Identity) -> None:
@@ -85,29 +80,65 @@ class Handler:
         """One request."""
         began = time.perf_counter()
         try:
-            response = await self.answer(Request(scope, receive))
+            response = await self.answer(scope, receive)
         except ClientDisconnect:
             return  # nobody waits for an answer
         except Exception as error:
-            response = problems.answer(error)
+            response = self.refuse(scope, error)
         self.meter.count(self.operation.endpoint, response.status_code, time.perf_counter() - began)
         await response(scope, receive, send)
 
-    async def answer(self, request: Request) -> Response:
+    def refuse(self, scope: Scope, error: Exception) -> Answer:
+        """The answer to a request that met an error."""
+        if isinstance(error, JournalFailed) and "bandit" in scope["path_params"]:
+            self.host.let_go(scope["path_params"]["bandit"])
+        return problems.answer(error)
+
+    async def answer(self, scope: Scope, receive: Receive) -> Response:
         """The answer to a request, or the error that it meets."""
         identity, body, role = NOBODY, None, self.operation.role
-        headers: Headers = dict(request.scope["headers"])
+        headers: Headers = dict(scope["headers"])
         if role is not None:
             identity = await self.door.identify(headers.get(b"authorization"))
             check_origin(headers, identity)
             check_role(identity, role)
         if self.check is not None:
-            body = await body_of(request, headers)
+            check_body(headers)
+            body = await body_of(receive)
             self.check("the body", body)
-        return await self.do(Call(request, headers, self.host, identity, body))
+        return await self.do(Call(scope, headers, self.host, self.meter, identity, body))
 
 
-def make_app(host: Host, *, token: str | None = None, is_open: bool = True) -> Starlette:
+class Decider(Handler):
+    """An operation of a decider, which most often is answered at once."""
+
+    def __init__(self, operation: Operation, host: Host, door: Door, meter: Meter) -> None:
+        super().__init__(operation, host, door, meter)
+        self.do_at_once = endpoints.AT_ONCE[operation.endpoint]
+
+    def at_once(self, scope: Scope, content: bytes) -> Answer | None:
+        """The answer to a request that is here as a whole; None, and nothing has happened, if it takes the store."""
+        hosted = self.host.joined.get(scope["path_params"]["bandit"])
+        known, headers = self.door.known_now(), dict(scope["headers"])
+        if hosted is None or known is None or b"idempotency-key" in headers:
+            return None
+        began = time.perf_counter()
+        try:
+            identity = self.door.identify_among(known, headers.get(b"authorization"))
+            check_origin(headers, identity)
+            check_role(identity, DECIDER)
+            check_body(headers)
+            body = encoding.read(content)
+            assert self.check is not None
+            self.check("the body", body)
+            answer = Answer(self.do_at_once(hosted, body, identity.label))
+        except Exception as error:
+            answer = self.refuse(scope, error)
+        self.meter.count(self.operation.endpoint, answer.status_code, time.perf_counter() - began)
+        return answer
+
+
+def make_app(host: Host, *, token: str | None = None, is_open: bool = True) -> ASGIApp:
     """The program.
 
     ``token``    one that is not in the store, for an operator.
@@ -142,7 +173,8 @@ def make_app(host: Host, *, token: str | None = None, is_open: bool = True) -> S
     async def mistaken(_request: Request, error: Exception) -> Response:
         return problems.answer(error)
 
-    handlers = {operation: Handler(operation, host, door, meter) for operation in OPERATIONS}
+    deciders = {one: Decider(one, host, door, meter) for one in OPERATIONS if one.role == DECIDER}
+    handlers = {one: deciders.get(one) or Handler(one, host, door, meter) for one in OPERATIONS}
     app = Starlette(
         routes=[
             *(Route(one.path, handler, methods=[one.method], name=one.endpoint) for one, handler in handlers.items()),
@@ -152,8 +184,5 @@ def make_app(host: Host, *, token: str | None = None, is_open: bool = True) -> S
         exception_handlers={HTTPException: refused, Exception: mistaken},
         lifespan=lifespan,
     )
-    direct = {one.path.removeprefix(f"{B}/"): handler for one, handler in handlers.items() if one.role == DECIDER}
-    app.add_middleware(Surface, direct=direct)
     app.router.redirect_slashes = False  # an address is right, or it is none
-    app.state.meter = meter
-    return app
+    return Surface(app, {one.path.removeprefix(f"{B}/"): handler for one, handler in deciders.items()})

@@ -29,6 +29,7 @@ LOG = logging.getLogger("paceline")
 UNREACHABLE = "service unreachable"
 LATE = 10.0  # seconds after which an answer that did not come in time is given up
 READ = 10.0  # seconds that calls may take that nobody's request waits for
+AGAIN = 3.0  # seconds for which a credit is tried again
 MOST_QUEUED = 10_000
 TRIES = 3  # failures in a row after which `ask` does not try for a while
 LONGEST_REST = 1.0  # seconds
@@ -263,9 +264,25 @@ class RemoteBandit:
 
     # What operators do.
 
-    def credit(self, amount: Amount) -> None:
-        """`Bandit.credit` at once; it comes in once, also if the answer was lost and it is tried again."""
-        self._call("POST", "/credit", {"amount": as_amount("credit", amount)}, {"Idempotency-Key": str(uuid.uuid4())})
+    def credit(self, amount: Amount, *, key: str | None = None) -> None:
+        """`Bandit.credit` at once; with the same ``key`` it comes in once.
+
+        A service that cannot say whether it has come in is asked again, for some seconds, with the same key. If that
+        raises `ServiceUnreachable` in the end, it may have come in all the same: give a key, and try again with it.
+        """
+        known_by = {"Idempotency-Key": str(uuid.uuid4()) if key is None else key}
+        body = {"amount": as_amount("credit", amount)}
+        end, pause = time.monotonic() + AGAIN, 0.1
+        while True:
+            try:
+                self._call("POST", "/credit", body, known_by)
+            except ServiceUnreachable:
+                if time.monotonic() + pause > end:
+                    raise
+                time.sleep(pause)
+                pause *= 2.0
+            else:
+                return
 
     def set(self, **given: Any) -> None:
         """`Bandit.set`."""

@@ -1,15 +1,27 @@
 """The last decisions of this process with their reasons, and what has become of them: for the page and for "why"."""
 
-import time
 from collections import OrderedDict, deque
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from paceline.live.decision import Decision
 from paceline.service.limits import LOGGED
 
 MORE = Decision._fields[3:]
 ASK, TELL, CANCEL, EXPIRE = "ask", "tell", "cancel", "expire"
+
+
+class News(NamedTuple):
+    """What was said of a decision, and what became of it."""
+
+    event: str
+    time: float
+    item: dict[str, Any]
+    result: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"event": self.event, "time": self.time, **self.item, "result": self.result}
 
 
 class Entry:
@@ -19,7 +31,7 @@ class Entry:
 
     def __init__(self, decision: Decision, headroom: Any, time: float, by: str) -> None:
         self.decision, self.headroom, self.time, self.by = decision, headroom, time, by
-        self.news: list[dict[str, Any]] | None = None
+        self.news: list[News] | None = None
 
     def why(self) -> dict[str, Any]:
         """All of it, for whoever asks why."""
@@ -37,15 +49,16 @@ class Entry:
             "headroom": self.headroom,
             "time": self.time,
             "by": self.by,
-            "news": self.news or [],
+            "news": [news.to_dict() for news in self.news or []],
         }
 
 
 def as_answer(decision: Decision) -> dict[str, Any]:
     """A decision as the one who asked gets it: what does not apply is left out."""
     id, arm, situation, *more = decision
-    applies = {name: value for name, value in zip(MORE, more, strict=True) if value is not None}
-    return {"id": id, "arm": arm, "reason": decision.reason, "situation": situation, **applies}
+    answer: dict[str, Any] = {"id": id, "arm": arm, "reason": decision.reason, "situation": situation}
+    answer |= {name: value for name, value in zip(MORE, more, strict=True) if value is not None}
+    return answer
 
 
 class DecisionLog:
@@ -53,7 +66,7 @@ class DecisionLog:
 
     def __init__(self) -> None:
         self.number = 0
-        self.events: deque[tuple[int, str, Any]] = deque(maxlen=LOGGED)
+        self.events: deque[tuple[int, Entry | News]] = deque(maxlen=LOGGED)
         self.by_id: OrderedDict[int | str, Entry] = OrderedDict()
 
     def asked(self, decisions: list[Decision], headroom: Any, now: float, by: str) -> None:
@@ -62,20 +75,19 @@ class DecisionLog:
         for decision in decisions:
             entry = Entry(decision, headroom, now, by)
             number += 1
-            events.append((number, ASK, entry))
+            events.append((number, entry))
             by_id[decision.id] = entry
         self.number = number
         while len(by_id) > LOGGED:
             by_id.popitem(last=False)
 
-    def told(self, kind: str, item: dict[str, Any], result: str) -> None:
+    def told(self, news: News) -> None:
         """News of a decision came, and was taken or not."""
-        news = {"event": kind, "time": time.time(), **item, "result": result}
         self.number += 1
-        self.events.append((self.number, kind, news))
-        entry = self.by_id.get(item["id"])
+        self.events.append((self.number, news))
+        entry = self.by_id.get(news.item["id"])
         if entry is not None:
-            entry.news = [*(entry.news or []), news][-10:]
+            entry.news = [news] if entry.news is None else [*entry.news, news][-10:]
 
     def after(self, number: int, count: int) -> list[dict[str, Any]]:
         """Events with a larger number, the oldest first; the last ones if there are too many."""
@@ -91,16 +103,16 @@ class DecisionLog:
         return None if entry is None else entry.why()
 
 
-def as_event(number: int, kind: str, what: Any) -> dict[str, Any]:
+def as_event(number: int, what: Entry | News) -> dict[str, Any]:
     """An event for JSON."""
     if isinstance(what, Entry):
         decision = what.decision
         return {
             "number": number,
-            "event": kind,
+            "event": ASK,
             "time": what.time,
             "id": decision.id,
             "arm": decision.arm,
             "reason": decision.reason,
         }
-    return {"number": number, **what}
+    return {"number": number, **what.to_dict()}

@@ -1,7 +1,14 @@
-"""JSON in and out. All bodies of the service pass through here, and nothing else reads or writes them."""
+"""JSON in and out of the service. All its bodies pass through here, and nothing else reads or writes them.
+
+msgspec takes a fifth of the time of the standard library, which shows where decisions come in hundreds. A client needs
+nothing of it: see transport.py.
+"""
 
 import json
 from typing import Any
+
+import msgspec
+import numpy as np
 
 from paceline.errors import PacelineError
 
@@ -10,13 +17,16 @@ class NotJson(PacelineError, ValueError):
     """A body that is no JSON."""
 
 
-def refuse(name: str) -> Any:
-    """NaN and Infinity, which Python would take and JSON does not know."""
-    raise ValueError(f"{name} is not JSON")
+def as_plain(value: Any) -> Any:
+    """A number of NumPy as one of Python."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
-DECODER = json.JSONDecoder(parse_constant=refuse)
-ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))  # ASCII: no character can break a stream or a page
+DECODER = msgspec.json.Decoder()
+ENCODER = msgspec.json.Encoder(enc_hook=as_plain)
+SORTING = msgspec.json.Encoder(order="sorted")
 
 
 def read(body: bytes) -> Any:
@@ -27,24 +37,60 @@ def read(body: bytes) -> Any:
     >>> read(b"{count: 2}")
     Traceback (most recent call last):
         ...
-    paceline.service.encoding.NotJson: the body must be JSON, but: Expecting property name enclosed in double quotes
+    paceline.service.encoding.NotJson: the body must be JSON, but: object keys must be strings (byte 1)
+    >>> read(b'{"count": 2, "count": 3}')
+    Traceback (most recent call last):
+        ...
+    paceline.service.encoding.NotJson: the keys of an object must differ, got 'count' twice
     """
     try:
-        return DECODER.decode(body.decode("utf-8"))
+        value = DECODER.decode(body)
+        if body.count(b":") != keys_in(value):  # a key was there twice, or there are colons within texts
+            json.loads(body, object_pairs_hook=with_different_keys, parse_int=str)
+        return value
     except UnicodeDecodeError:
         raise NotJson("the body must be JSON in UTF-8, got other bytes") from None
-    except json.JSONDecodeError as error:
-        raise NotJson(f"the body must be JSON, but: {error.msg}") from None
+    except msgspec.DecodeError as error:
+        raise NotJson(f"the body must be JSON, but: {str(error).removeprefix('JSON is malformed: ')}") from None
     except RecursionError:
         raise NotJson("the body must be JSON that is not nested so deeply") from None
-    except ValueError as error:  # a number with thousands of digits, or NaN
-        raise NotJson(f"the body must be JSON, but: {str(error)[:100]}") from None
+
+
+def keys_in(value: Any) -> int:
+    """How many keys there are in a value, at any depth. Each has one colon after it."""
+    if type(value) is not dict and type(value) is not list:
+        return 0
+    count = 0
+    if type(value) is dict:
+        count, value = len(value), value.values()
+    for part in value:
+        if type(part) is dict or type(part) is list:
+            count += keys_in(part)
+    return count
+
+
+def with_different_keys(pairs: list[tuple[str, Any]]) -> None:
+    """Refuse an object that has a key twice: who reads the first and who the last would read different requests."""
+    seen = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise NotJson(f"the keys of an object must differ, got {key[:60]!r} twice")
+        seen.add(key)
+
+
+def write_sorted(value: Any) -> bytes:
+    """The same for the same value, in whatever order its keys came.
+
+    >>> write_sorted({"b": {"d": 1, "c": 2}, "a": 3})
+    b'{"a":3,"b":{"c":2,"d":1}}'
+    """
+    return SORTING.encode(value)
 
 
 def write(value: Any) -> bytes:
-    r"""A value as JSON.
+    r"""A value as JSON in one line; what is no number is null.
 
-    >>> write({"arm": "größe", "reward": 0.5})
-    b'{"arm":"gr\\u00f6\\u00dfe","reward":0.5}'
+    >>> write({"arm": "größe\n", "reward": 0.5}).decode()
+    '{"arm":"größe\\n","reward":0.5}'
     """
-    return ENCODER.encode(value).encode("ascii")
+    return ENCODER.encode(value)

@@ -1,14 +1,16 @@
 """What the service does for each operation. Checks of tokens, roles and bodies are behind us here."""
 
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from paceline.errors import StoreFailed
 from paceline.live.metrics import prometheus_text
-from paceline.service import encoding
+from paceline.service.answers import Answer
 from paceline.service.history import as_columns
+from paceline.service.hosted import Hosted
 from paceline.service.limits import MOST_STREAMS
 from paceline.service.openapi import DOCUMENT
 from paceline.service.problems import Problem, document
@@ -17,27 +19,13 @@ from paceline.service.schema import ARM, checker
 from paceline.service.stream import HEADERS, follow
 
 check_arm = checker(ARM)
-JSON = (b"content-type", b"application/json")
+Body = dict[str, Any]
 VERBS = {"active": "resume", "paused": "pause", "retired": "retire"}
-
-
-class Answer(Response):
-    """A value as JSON. It needs little of what a response can have, and is made in a third of the time."""
-
-    def __init__(self, value: Any, status: int) -> None:
-        self.status_code, self.background = status, None
-        self.body = encoding.write(value)
-        self.raw_headers = [JSON, (b"content-length", b"%d" % len(self.body))]
-
-
-def done(value: Any, status: int = 200) -> Response:
-    """An answer."""
-    return Answer(value, status)
 
 
 async def whoami(call: Call) -> Response:
     """Who is asking."""
-    return done({"label": call.identity.label, "role": call.identity.role, "worker": call.host.worker})
+    return Answer({"label": call.identity.label, "role": call.identity.role, "worker": call.host.worker})
 
 
 # Bandits.
@@ -51,84 +39,124 @@ async def list_bandits(call: Call) -> Response:
         if not call.host.joined:
             raise
         names = sorted(call.host.joined)  # the others wait for the store
-    return done({"bandits": names})
+    return Answer({"bandits": names})
 
 
 async def make_bandit(call: Call) -> Response:
     """A new bandit, or the same again."""
     name = call.bandit_name()
     made = await call.host.make(name, call.body, call.identity.label)
-    return done({"name": name, "made": made}, 201 if made else 200)
+    return Answer({"name": name, "made": made}, 201 if made else 200)
 
 
 async def show_bandit(call: Call) -> Response:
     """The state."""
-    return done(await (await call.bandit()).look())
+    return Answer(await (await call.bandit()).look())
 
 
 async def show_history(call: Call) -> Response:
     """How the amounts went."""
     hosted = await call.bandit()
     await hosted.look()
-    return done(as_columns(hosted.history.points()))
+    return Answer(as_columns(hosted.history.points()))
 
 
 # Decisions and news.
 
 
-async def ask(call: Call) -> Response:
+def ask_at_once(hosted: Hosted, body: Body, by: str) -> Body:
     """Decisions."""
-    hosted = await call.bandit()
-    return done({"decisions": await hosted.ask_once(call.body, call.identity.label, call.key)})
+    return {"decisions": hosted.ask(body, by)}
 
 
-async def tell(call: Call) -> Response:
+def tell_at_once(hosted: Hosted, body: Body, _by: str) -> Body:
     """Outcomes."""
-    return done({"items": (await call.bandit()).tell(call.body["items"])})
+    return {"items": hosted.tell(body["items"])}
 
 
-async def cancel(call: Call) -> Response:
+def cancel_at_once(hosted: Hosted, body: Body, _by: str) -> Body:
     """Decisions that were never acted on."""
-    return done({"items": (await call.bandit()).cancel(call.body["items"])})
+    return {"items": hosted.cancel(body["items"])}
 
 
-async def expire(call: Call) -> Response:
+def expire_at_once(hosted: Hosted, body: Body, _by: str) -> Body:
     """Decisions that nothing more is expected of."""
-    return done({"items": (await call.bandit()).expire(call.body["items"])})
+    return {"items": hosted.expire(body["items"])}
 
 
-async def observe(call: Call) -> Response:
+def observe_at_once(hosted: Hosted, body: Body, _by: str) -> Body:
     """Pulls that were made elsewhere."""
-    return done({"items": (await call.bandit()).observe(call.body["items"])})
+    return {"items": hosted.observe(body["items"])}
+
+
+def tell_of_step(hosted: Hosted, body: Body) -> list[Body]:
+    """The outcomes of a step, which come first: they free what the decisions may need."""
+    if "asks" in body:
+        hosted.check_ask(body["asks"])
+    return hosted.tell(body.get("tells", []))
+
+
+def step_at_once(hosted: Hosted, body: Body, by: str) -> Body:
+    """Outcomes and decisions."""
+    items = tell_of_step(hosted, body)
+    return {"items": items, "decisions": hosted.ask(body["asks"], by) if "asks" in body else []}
+
+
+# What needs nothing but the books of this process, as long as no key has to be looked up. By the name of an operation.
+AT_ONCE: dict[str, Callable[[Hosted, Body, str], Body]] = {
+    "ask": ask_at_once,
+    "tell": tell_at_once,
+    "cancel": cancel_at_once,
+    "expire": expire_at_once,
+    "observe": observe_at_once,
+    "step": step_at_once,
+}
+
+
+async def ask(call: Call) -> Response:
+    """Decisions; with a key the store knows whether they were made before."""
+    hosted = await call.bandit()
+    return Answer({"decisions": await hosted.ask_once(call.body, call.identity.label, call.key)})
 
 
 async def step(call: Call) -> Response:
-    """Outcomes first: they free what the decisions may need."""
-    hosted, key, asks = await call.bandit(), call.key, call.body.get("asks")
-    if asks is not None:
-        hosted.check_ask(asks)
-    items = hosted.tell(call.body.get("tells", []))
-    decisions = [] if asks is None else await hosted.ask_once(asks, call.identity.label, key)
-    return done({"items": items, "decisions": decisions})
+    """The same for outcomes and decisions."""
+    hosted, key = await call.bandit(), call.key
+    items = tell_of_step(hosted, call.body)
+    has_asks = "asks" in call.body
+    decisions = await hosted.ask_once(call.body["asks"], call.identity.label, key) if has_asks else []
+    return Answer({"items": items, "decisions": decisions})
+
+
+def news(at_once: Callable[[Hosted, Body, str], Body]) -> Callable[[Call], Awaitable[Response]]:
+    """News of any kind, which waits for nothing but the bandit."""
+
+    async def take(call: Call) -> Response:
+        return Answer(at_once(await call.bandit(), call.body, call.identity.label))
+
+    return take
+
+
+tell, cancel, expire, observe = map(news, (tell_at_once, cancel_at_once, expire_at_once, observe_at_once))
 
 
 async def show_decision(call: Call) -> Response:
     """Why."""
-    return done((await call.bandit()).why(call.name("id")))
+    return Answer((await call.bandit()).why(call.name("id")))
 
 
 async def list_events(call: Call) -> Response:
     """What happened lately."""
     log = (await call.bandit()).log
     after, count = call.number("after", 0, 0, 2**53), call.number("count", 100, 1, 1000)
-    return done({"events": log.after(after, count), "last": log.number})
+    return Answer({"events": log.after(after, count), "last": log.number})
 
 
 async def list_acts(call: Call) -> Response:
     """What operators did."""
     hosted = await call.bandit()
     after, count = call.number("after", 0, 0, 2**53), call.number("count", 100, 1, 1000)
-    return done({"acts": await call.host.in_thread(hosted.acts, after, count)})
+    return Answer({"acts": await call.host.in_thread(hosted.acts, after, count)})
 
 
 async def stream(call: Call) -> Response:
@@ -148,14 +176,14 @@ async def change_bandit(call: Call) -> Response:
     """Other settings."""
     await (await call.bandit()).change({"set": call.body}, call.identity.label)
     call.host.tick()
-    return done({"set": call.body})
+    return Answer({"set": call.body})
 
 
 async def credit(call: Call) -> Response:
     """Money that comes in; with the same key it comes once."""
     await (await call.bandit()).credit(call.body["amount"], call.identity.label, call.key)
     call.host.tick()
-    return done({"credited": call.body["amount"]})
+    return Answer({"credited": call.body["amount"]})
 
 
 async def add_arm(call: Call) -> Response:
@@ -164,7 +192,7 @@ async def add_arm(call: Call) -> Response:
     check_arm("the name of an arm", arm)
     await (await call.bandit()).change({"add": {"arm": arm, **call.body}}, call.identity.label)
     call.host.tick()
-    return done({"arm": arm, "status": "active"}, 201)
+    return Answer({"arm": arm, "status": "active"}, 201)
 
 
 async def change_arm(call: Call) -> Response:
@@ -172,13 +200,13 @@ async def change_arm(call: Call) -> Response:
     arm, status = call.name("arm"), call.body["status"]
     await (await call.bandit()).change({VERBS[status]: arm}, call.identity.label)
     call.host.tick()
-    return done({"arm": arm, "status": status})
+    return Answer({"arm": arm, "status": status})
 
 
 async def list_workers(call: Call) -> Response:
     """The fleet."""
     state = await (await call.bandit()).look()
-    return done({"workers": state["fleet"]["workers"]})
+    return Answer({"workers": state["fleet"]["workers"]})
 
 
 async def close_worker(call: Call) -> Response:
@@ -186,7 +214,7 @@ async def close_worker(call: Call) -> Response:
     worker = call.name("worker")
     await (await call.bandit()).close_worker(worker, call.body["life"], call.identity.label)
     call.host.tick()
-    return done({"worker": worker, "status": "closed"})
+    return Answer({"worker": worker, "status": "closed"})
 
 
 # The process.
@@ -198,23 +226,27 @@ async def healthz(_call: Call) -> Response:
 
 
 async def readyz(call: Call) -> Response:
-    """Ready if the store answers, and no one has asked us to stop."""
+    """Ready if the store answers and takes what the bandits say to it, and no one has asked us to stop."""
     if call.host.is_stopping:
         raise Problem(503, "the service is stopping")
     try:
         await call.host.in_thread(call.host.store.fleets)
+        is_ready = not any(hosted.member.is_alone for hosted in call.host.joined.values())
     except StoreFailed:
-        return document(503, "the store cannot be reached; decisions go on with what is known", {"Retry-After": "1"})
+        is_ready = False
+    if not is_ready:
+        return document(503, "the store cannot be used; decisions go on with what is known", {"Retry-After": "1"})
     return PlainTextResponse("ready\n")
 
 
 async def metrics(call: Call) -> Response:
     """Numbers for Prometheus: the bandits as this worker sees them, and the service itself."""
-    statuses = {name: hosted.member.status() for name, hosted in call.host.joined.items()}
-    text = prometheus_text(statuses) + call.request.app.state.meter.text(time.time())
+    seen = {name: hosted.status() for name, hosted in call.host.joined.items()}
+    statuses = {name: status for name, status in seen.items() if status is not None}
+    text = prometheus_text(statuses) + call.meter.text(time.time())
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 async def openapi(_call: Call) -> Response:
     """The document."""
-    return done(DOCUMENT)
+    return Answer(DOCUMENT)

@@ -6,16 +6,17 @@ import os
 import secrets
 import socket
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from paceline.errors import PacelineError, StoreFailed, in_one_line
-from paceline.fleet.member import join
+from paceline.errors import JournalFailed, PacelineError, in_one_line
+from paceline.fleet.joining import join
 from paceline.fleet.store import Store
 from paceline.service.hosted import SELDOM, Hosted
 from paceline.service.limits import MOST_BANDITS, STORE_PATIENCE
-from paceline.service.problems import Problem
+from paceline.service.problems import NotYet, Problem
+from paceline.service.threads import LooseThreads
 
 LOG = logging.getLogger("paceline.service")
 TICK = 1.0  # seconds between two pictures for those who look on
@@ -48,7 +49,8 @@ class Host:
         self.worker = worker or name_of_process()
         self.joined: dict[str, Hosted] = {}
         self.joining: dict[str, asyncio.Task[Hosted]] = {}
-        self.threads = ThreadPoolExecutor(8, "paceline-store")
+        self.failed: dict[str, Hosted] = {}  # those whose journal has failed, until they are opened again
+        self.threads = LooseThreads(8, "paceline-store")
         self.ticked = asyncio.Event()  # set at the next picture, and replaced
         self.is_stopping = False
         self.streams = 0
@@ -60,7 +62,7 @@ class Host:
         try:
             return await asyncio.wait_for(future, STORE_PATIENCE)
         except TimeoutError:
-            raise StoreFailed(f"the store must answer within {STORE_PATIENCE:g} seconds") from None
+            raise NotYet(f"the store must answer within {STORE_PATIENCE:g} seconds") from None
 
     async def bandit(self, name: str) -> Hosted:
         """The bandit of that name, which joins its fleet now if it has not."""
@@ -74,7 +76,7 @@ class Host:
         try:
             return await asyncio.wait_for(asyncio.shield(task), STORE_PATIENCE)
         except TimeoutError:
-            raise StoreFailed(f"bandit {name} is being opened, which takes a while; try again") from None
+            raise NotYet(f"bandit {name} is being opened, which takes a while; try again") from None
 
     async def begin(self, name: str) -> Hosted:
         """Join, however long it takes: what has joined must not be lost because nobody waits for it any more."""
@@ -93,10 +95,31 @@ class Host:
             raise Problem(429, f"bandits in one process must be at most {MOST_BANDITS}")
 
     def join(self, name: str) -> Hosted:
-        """Become a worker of a fleet."""
+        """Become a worker of a fleet; if nobody wants one any more by then, leave it again."""
         journal = None if self.journal_dir is None else self.journal_dir / f"{name}.journal"
-        member = join(self.store, name, worker=self.worker, journal=journal)
+        failed = self.failed.pop(name, None)
+        if failed is not None:
+            with suppress(PacelineError):
+                failed.member.close()
+        try:
+            member = join(self.store, name, worker=self.worker, journal=journal)
+        except OSError as error:
+            raise JournalFailed(f"journal {journal} must be written, but: {error.strerror}") from error
+        if self.is_stopping:
+            member.close()
+            raise NotYet("the service is stopping")
         return Hosted(name, member, self.store, self.worker, self.in_thread)
+
+    def let_go(self, name: str) -> None:
+        """The journal of a bandit has failed: with the next request it is opened again, if the disk takes it by then.
+
+        All that was acknowledged is in it. Without journals there is nothing to open. What has failed may be one that
+        was let go of before: the one that was opened since is kept.
+        """
+        hosted = self.joined.get(name)
+        if self.journal_dir is not None and hosted is not None and hosted.member.is_over:
+            LOG.warning("bandit %s: its journal has failed, and is opened again when it is asked for", name)
+            self.failed[name] = self.joined.pop(name)
 
     async def make(self, name: str, settings: dict[str, Any], by: str) -> bool:
         """Make a bandit; whether it was not there."""
@@ -117,6 +140,8 @@ class Host:
                     await hosted.look(TICK / 2 if hosted.streams else SELDOM)
                 except PacelineError as error:
                     LOG.warning("bandit %s: no picture: %s", hosted.name, error)
+                    if isinstance(error, JournalFailed):
+                        self.let_go(hosted.name)
                 except Exception:
                     LOG.exception("bandit %s: no picture", hosted.name)
             self.tick()
@@ -132,13 +157,25 @@ class Host:
         self.tick()
 
     async def close(self) -> None:
-        """Every member syncs and hands back what it holds."""
+        """Every member syncs and hands back what it holds; a store that does not answer holds nobody up for long."""
         self.stop()
-        await asyncio.gather(*self.joining.values(), return_exceptions=True)
-        names, closing = list(self.joined), [self.in_thread(each.member.close) for each in self.joined.values()]
-        for name, error in zip(names, await asyncio.gather(*closing, return_exceptions=True), strict=True):
+        try:
+            await asyncio.wait_for(self.hand_back(), STORE_PATIENCE)
+        except TimeoutError:
+            LOG.warning("the store did not answer within %g seconds: what is held is stranded", STORE_PATIENCE)
+        self.threads.shutdown()
+
+    async def hand_back(self) -> None:
+        """Close all members, and let go of the store."""
+        await self.leave_all()
+        await asyncio.gather(*self.joining.values(), return_exceptions=True)  # most leave by themselves, and
+        await self.leave_all()  # some had just joined
+        await self.in_thread(self.store.close)
+
+    async def leave_all(self) -> None:
+        """Close the members that are here."""
+        joined, self.joined = self.joined, {}
+        closing = [self.in_thread(each.member.close) for each in joined.values()]
+        for name, error in zip(joined, await asyncio.gather(*closing, return_exceptions=True), strict=True):
             if error is not None:
                 LOG.warning("bandit %s: could not hand back: %s", name, in_one_line(error))
-        self.joined.clear()
-        self.store.close()
-        self.threads.shutdown(wait=False)

@@ -9,14 +9,15 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from paceline.errors import Conflict, PacelineError, StoreFailed, UnknownName
+from paceline.errors import Conflict, JournalFailed, PacelineError, StoreFailed, UnknownName
 from paceline.fleet.member import Member
 from paceline.fleet.settings import config_of, credit_amount, credit_units
 from paceline.fleet.store import Store
 from paceline.live import requests
 from paceline.live.record import CANCELLED_STATE, EXPIRED, TOLD, Record
+from paceline.live.status import Status
 from paceline.service import encoding
-from paceline.service.decisions import CANCEL, EXPIRE, TELL, DecisionLog, as_answer
+from paceline.service.decisions import CANCEL, EXPIRE, TELL, DecisionLog, News, as_answer
 from paceline.service.history import History, by_resource, point_of
 from paceline.service.limits import KEPT_ANSWERS, MOST_PENDING
 from paceline.service.problems import Problem, status_of
@@ -49,6 +50,13 @@ class Hosted:
         self.pending, self.asked_since = 0, 0  # at the last picture, and asked for since
         self.streams = 0
         self.counted: tuple[float, Any] = (-1.0, None)  # when the headroom was counted, and what it was
+
+    def status(self) -> Status | None:
+        """What this worker sees of the bandit; None where a change was cut short."""
+        try:
+            return self.member.status()
+        except JournalFailed:
+            return None
 
     # Decisions.
 
@@ -103,7 +111,7 @@ class Hosted:
         """The same key gives the same decisions, whichever process is asked; without a key they are new ones."""
         if key is None:
             return self.ask(body, by)
-        digest = hashlib.sha256(encoding.write(sorted(body.items()))).hexdigest()
+        digest = hashlib.sha256(encoding.write_sorted(sorted(body.items()))).hexdigest()
         lock = self.being_answered.setdefault(key, asyncio.Lock())
         try:
             async with lock:
@@ -172,7 +180,7 @@ class Hosted:
             result["result"] = {404: UNKNOWN, 409: CONFLICT}.get(status, REFUSED)
             result["detail"] = str(error)
         if kind is not None:
-            self.log.told(kind, item, result["result"])
+            self.log.told(News(kind, time.time(), item, result["result"]))
         return result
 
     def tell_one(self, item: dict[str, Any]) -> str:

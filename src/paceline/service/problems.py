@@ -4,7 +4,6 @@ import logging
 from collections.abc import Mapping
 
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
 
 from paceline.errors import (
     Conflict,
@@ -15,8 +14,10 @@ from paceline.errors import (
     PacelineError,
     StoreFailed,
     UnknownName,
+    in_one_line,
 )
 from paceline.service import encoding
+from paceline.service.answers import Answer, raw
 
 LOG = logging.getLogger("paceline.service")
 MEDIA_TYPE = "application/problem+json"
@@ -29,6 +30,10 @@ class Problem(PacelineError):
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
         self.status, self.headers = status, headers
+
+
+class NotYet(StoreFailed):
+    """What takes longer than a request waits; it says nothing of where the store is, and may be shown."""
 
 
 TITLES = {
@@ -72,23 +77,28 @@ def status_of(error: Exception) -> int:
     return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
 
 
-def answer(error: Exception) -> Response:
+def answer(error: Exception) -> Answer:
     """The answer to a request that met an error; what is our own mistake is logged, and not shown."""
     status = status_of(error)
     headers = dict(getattr(error, "headers", None) or (RETRY_AFTER if status in (429, 503) else {}))
     if status == 500:
         LOG.error("a request met a mistake in the service", exc_info=error)
         return document(status, "the service made a mistake; its log says which", headers)
+    if isinstance(error, StoreFailed | JournalFailed | JournalInUse) and not isinstance(error, NotYet):
+        # Where the store is, and who we are to it, is nobody's business, least of all before there was a token.
+        LOG.warning("a request cannot be answered now: %s", in_one_line(error))
+        what = "store" if isinstance(error, StoreFailed) else "journal"
+        return document(status, f"the {what} cannot take it now; the log of the service says why", headers)
     return document(status, str(error), headers)
 
 
-def answer_of_http(error: HTTPException) -> Response:
+def answer_of_http(error: HTTPException) -> Answer:
     """The same for what the routes refuse by themselves: an unknown address, or a method that it does not have."""
     words = {404: "there is nothing at this address", 405: "this address does not take this method"}
     return document(error.status_code, words.get(error.status_code, error.detail), dict(error.headers or {}))
 
 
-def document(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+def document(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Answer:
     """One problem document."""
     title = TITLES.get(status, "Refused")
     body = {
@@ -97,4 +107,4 @@ def document(status: int, detail: str, headers: Mapping[str, str] | None = None)
         "status": status,
         "detail": detail,
     }
-    return Response(encoding.write(body), status, headers, MEDIA_TYPE)
+    return Answer(body, status, MEDIA_TYPE.encode(), raw(headers or {}))

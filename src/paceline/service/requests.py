@@ -3,13 +3,16 @@
 import re
 from typing import Any, NamedTuple
 
-from starlette.requests import Request
+from starlette.datastructures import QueryParams
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope
 
 from paceline.errors import InvalidValue
 from paceline.service import encoding
 from paceline.service.host import Host
 from paceline.service.hosted import Hosted
 from paceline.service.limits import LARGEST_BODY
+from paceline.service.meter import Meter
 from paceline.service.problems import Problem
 from paceline.service.schema import NAME, checker, shown
 from paceline.service.tokens import Identity
@@ -23,9 +26,10 @@ check_bandit = checker(NAME)
 class Call(NamedTuple):
     """A request that was let in."""
 
-    request: Request
+    scope: Scope
     headers: Headers
     host: Host
+    meter: Meter
     identity: Identity
     body: Any
 
@@ -42,7 +46,7 @@ class Call(NamedTuple):
 
     def number(self, name: str, otherwise: int, low: int, high: int) -> int:
         """A whole number in the query."""
-        given = self.request.query_params.get(name)
+        given = QueryParams(self.scope["query_string"]).get(name)
         if given is None:
             return otherwise
         if not re.fullmatch(r"[0-9]{1,18}", given) or not low <= int(given) <= high:
@@ -51,7 +55,7 @@ class Call(NamedTuple):
 
     def name(self, thing: str) -> str:
         """A name in the address."""
-        name: str = self.request.path_params[thing]
+        name: str = self.scope["path_params"][thing]
         return name
 
     def bandit_name(self) -> str:
@@ -65,12 +69,12 @@ class Call(NamedTuple):
 
     async def bandit(self) -> Hosted:
         """The bandit that the address names."""
-        found = self.host.joined.get(self.request.path_params["bandit"])
+        found = self.host.joined.get(self.scope["path_params"]["bandit"])
         return found or await self.host.bandit(self.bandit_name())
 
 
-async def body_of(request: Request, headers: Headers) -> Any:
-    """The body as a value; no more of it is read than may be sent."""
+def check_body(headers: Headers) -> None:
+    """Refuse a body by what the head of a request says of it."""
     kind = headers.get(b"content-type", b"none").partition(b";")[0].strip().lower()
     if kind != b"application/json":  # a form of another site could send anything else without being asked
         given = shown(kind.decode("latin-1"))
@@ -78,13 +82,22 @@ async def body_of(request: Request, headers: Headers) -> Any:
     length = headers.get(b"content-length")
     if length is not None and (not length.isdigit() or int(length[:20]) > LARGEST_BODY):
         raise too_large()
-    parts, size = [], 0
-    async for part in request.stream():
+
+
+async def body_of(receive: Receive) -> Any:
+    """The body as a value; no more of it is read than may be sent."""
+    parts, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise ClientDisconnect
+        part = message.get("body", b"")
         size += len(part)
         if size > LARGEST_BODY:
             raise too_large()
         parts.append(part)
-    return encoding.read(b"".join(parts))
+        more = message.get("more_body", False)
+    return encoding.read(parts[0] if len(parts) == 1 else b"".join(parts))
 
 
 def too_large() -> Problem:

@@ -6,6 +6,7 @@ in one line that names the place, the rule and the value, and takes a few micros
 
 import re
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from paceline.errors import InvalidValue
@@ -62,22 +63,19 @@ def checker(schema: dict[str, Any]) -> Check:
 
 
 def check_any(schemas: list[dict[str, Any]]) -> Check:
-    """One of several; if the value is of the type of one of them, that one says what is wrong."""
-    pairs = [(TYPES[schema["type"]] if "type" in schema else None, checker(schema)) for schema in schemas]
-    rule = " or ".join(kind[0] for kind, _ in pairs if kind)
+    """One of several, each of types of its own; the one whose type it is says what is wrong."""
+    names = [TYPES[schema["type"]][0] for schema in schemas]
+    by_type = {kind: checker(schema) for schema in schemas for kind in TYPES[schema["type"]][1]}
+    rule = " or ".join(names)
 
     def check(place: str, value: Any) -> None:
-        for kind, inner in pairs:
-            if kind is None or is_of(value, kind[1]):
-                return inner(place, value)
-        return refuse(place, rule, value)
+        inner = by_type.get(type(value))
+        if inner is None:
+            refuse(place, rule, value)
+        else:
+            inner(place, value)
 
     return check
-
-
-def is_of(value: Any, types: tuple[type, ...]) -> bool:
-    """Whether a value is of a type; true is no number."""
-    return type(value) in types
 
 
 def check_enum(words: list[str]) -> Check:
@@ -105,10 +103,13 @@ def check_object(schema: dict[str, Any]) -> Check:
         if not least <= len(value) <= most:
             refuse(place, f"an object of {least} to {most} parts", f"{len(value)} parts")
         for name, part in value.items():
-            inner = parts.get(name, other)
-            if inner is None:
+            inner = parts.get(name)
+            if inner is not None:
+                inner(name, part)
+            elif other is not None:
+                other(f"{place} of {shown(name)}", part)
+            else:
                 raise InvalidValue(f"{place} must have nothing but {', '.join(parts)}, got {shown(name)}")
-            inner(name if name in parts else f"{place} of {shown(name)}", part)
         for name in required:
             if name not in value:
                 raise InvalidValue(f"{place} must have {name}, got none")
@@ -146,27 +147,35 @@ def check_text(schema: dict[str, Any]) -> Check:
 
 
 def check_plain(schema: dict[str, Any]) -> Check:
-    """A number, true or false, or null."""
+    """A number, true or false, or null.
+
+    >>> check_plain({"type": "number", "maximum": 5})("age", 6)
+    Traceback (most recent call last):
+        ...
+    paceline.errors.InvalidValue: age must be a number of at most 5, got 6
+    """
     name, types = TYPES[schema["type"]]
     low, high = schema.get("minimum"), schema.get("maximum")
     above = schema.get("exclusiveMinimum")
+    least, most = -inf if low is None else low, inf if high is None else high
     if low is not None and high is not None:
-        rule = f"{name} from {low} to {high}"
-    elif low is not None or above is not None:
-        rule = f"{name} of at least {low}" if above is None else f"{name} above {above}"
+        bounds = [f"from {low} to {high}"]
     else:
-        rule = name
+        given = (("above", above), ("of at least", low), ("of at most", high))
+        bounds = [f"{words} {bound}" for words, bound in given if bound is not None]
+    rule = " ".join([name, " and ".join(bounds)]).rstrip()
 
-    def check(place: str, value: Any) -> None:
-        if (
-            type(value) not in types
-            or (low is not None and not value >= low)
-            or (high is not None and not value <= high)
-            or (above is not None and not value > above)
-        ):
+    def check(place: str, value: Any) -> None:  # the type says all, and true is no number
+        if type(value) not in types:
             refuse(place, rule, value)
 
-    return check
+    def check_bounds(place: str, value: Any) -> None:
+        if type(value) not in types or not least <= value <= most or (above is not None and value <= above):
+            refuse(place, rule, value)
+
+    if low is high is above is None:
+        return check
+    return check_bounds
 
 
 # What bodies are made of.

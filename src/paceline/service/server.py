@@ -1,5 +1,6 @@
 """A service that listens: where, until when, and what it says at its start and end."""
 
+import asyncio
 import gc
 import logging
 import signal
@@ -17,12 +18,12 @@ import uvicorn
 from paceline.errors import InvalidValue, PacelineError
 from paceline.service.app import make_app
 from paceline.service.host import Host
-from paceline.service.limits import MOST_WAITING
 from paceline.service.tokens import check_given
+from paceline.service.wire import Connection, look_at
 
 LOG = logging.getLogger("paceline.service")
 PATIENCE = 10  # seconds that requests have to finish once the service is asked to stop
-KEPT_OPEN = 65  # seconds that a connection may be idle; a proxy in front closes its own after 60
+TICKS = 10  # of uvicorn, in a second
 
 
 class Server(uvicorn.Server):
@@ -37,6 +38,12 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if not self.should_exit:
             self.ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second."""
+        if counter % TICKS == 0:
+            look_at(self.server_state.connections, asyncio.get_running_loop().time())
+        return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """SIGTERM or Ctrl-C."""
@@ -115,12 +122,12 @@ def serve(
     app = make_app(hosting, token=token, is_open=is_local(host))
     config = uvicorn.Config(
         app,
+        http=Connection,
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,  # nobody asks where a request came from
-        limit_concurrency=MOST_WAITING,
-        timeout_keep_alive=KEPT_OPEN,
         timeout_graceful_shutdown=PATIENCE,
         lifespan="on",
     )

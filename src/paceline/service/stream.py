@@ -31,7 +31,7 @@ async def follow(host: Host, hosted: Hosted, after: int) -> AsyncIterator[bytes]
         yield event("history", as_columns(hosted.history.points()))
         cursor, count = after or max(hosted.log.number - FIRST, 0), AT_ONCE
         looked = None
-        while not host.is_stopping:
+        while not host.is_stopping and host.joined.get(hosted.name) is hosted:
             if looked != hosted.looked:
                 looked = hosted.looked
                 yield event("state", hosted.state)

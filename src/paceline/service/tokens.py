@@ -22,7 +22,8 @@ from paceline.service.schema import NAME, checker
 READER, DECIDER, OPERATOR = ROLES = ("reader", "decider", "operator")  # each may do what those before it may
 RANKS = {role: rank for rank, role in enumerate(ROLES)}
 RENEWED = 2.0  # seconds after which the list of tokens is read again, and
-OUTDATED = 5.0  # after which nobody comes in by an older one
+OUTDATED = 5.0  # after which nobody comes in by an older one, unless the store takes longer than
+HURRY = 1.0  # to answer
 SHORTEST, LONGEST = 16, 200  # characters of a token
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="paceline"'}
 
@@ -86,6 +87,7 @@ class Door:
         self.kept: list[Kept] | None = None  # until the store was seen for the first time
         self.looked = -OUTDATED  # when the last look into the store was over
         self.looking: asyncio.Task[None] | None = None
+        self.began = 0.0  # when it began to look
 
     async def renew(self) -> None:
         """Look into the store; if it cannot be reached, what is known stays."""
@@ -99,20 +101,33 @@ class Door:
         finally:
             self.looked = time.monotonic()
 
+    def known_now(self) -> list[Kept] | None:
+        """The tokens that are known, if it is not time for another look."""
+        return self.kept if time.monotonic() - self.looked < RENEWED else None
+
     async def known(self) -> list[Kept]:
-        """The tokens that are known. Under traffic nobody waits for the next look; after a silence everybody does."""
-        age = time.monotonic() - self.looked
+        """The tokens that are known. Under traffic nobody waits for the next look; after a silence everybody does.
+
+        A store that hangs holds nobody up for long: what is known stays, as it does if the store fails.
+        """
+        now = time.monotonic()
+        age = now - self.looked
         if age >= RENEWED or self.kept is None:
             if self.looking is None or self.looking.done():
-                self.looking = asyncio.create_task(self.renew())
-            if age >= OUTDATED or self.kept is None:
+                self.looking, self.began = asyncio.create_task(self.renew()), now
+            if self.kept is None:
                 await asyncio.shield(self.looking)
+            elif age >= OUTDATED and now < self.began + HURRY:
+                await asyncio.wait({self.looking}, timeout=self.began + HURRY - now)
         assert self.kept is not None
         return self.kept
 
     async def identify(self, authorization: bytes | None) -> Identity:
         """Who has this token; without a token, the one who needs none, if there is one."""
-        known = await self.known()
+        return self.identify_among(await self.known(), authorization)
+
+    def identify_among(self, known: list[Kept], authorization: bytes | None) -> Identity:
+        """The same among the tokens that are known."""
         if not known and self.is_open:
             return NOBODY
         if authorization is None:

@@ -1,5 +1,6 @@
 """Requests to one service over HTTP: connections that are kept, a deadline for each, and what answers stand for."""
 
+import json
 import threading
 import time
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -7,7 +8,6 @@ from typing import Any
 from urllib.parse import SplitResult
 
 from paceline.errors import Conflict, InvalidValue, PacelineError, UnknownName
-from paceline.service import encoding
 
 IDLE = 16  # connections that are kept
 SHORTEST = 0.001  # seconds; none at all would mean "do not wait"
@@ -68,7 +68,7 @@ class Transport:
     ) -> Any:
         """The same on one connection."""
         was_idle = connection.sock is not None
-        content = None if body is None else encoding.write(body)
+        content = None if body is None else json.dumps(body, allow_nan=False).encode()
         headers = {**self.headers, **more} | ({} if content is None else {"Content-Type": "application/json"})
         connection.timeout = max(end - time.monotonic(), SHORTEST)
         is_sent = False
@@ -102,8 +102,8 @@ class Transport:
         if response.status >= 300:
             raise error_of(response.status, content)
         try:
-            return encoding.read(content)
-        except encoding.NotJson:  # a proxy may say whatever it likes
+            return json.loads(content)
+        except (ValueError, RecursionError):  # a proxy may say whatever it likes
             raise ServiceUnreachable(f"the service must answer at {self.place} in JSON, got something else") from None
 
     def connection(self, timeout: float) -> HTTPConnection:
@@ -139,8 +139,8 @@ class Transport:
 def error_of(status: int, content: bytes) -> PacelineError:
     """The error that a refusal stands for."""
     try:
-        detail = str(encoding.read(content)["detail"])
-    except (PacelineError, KeyError, TypeError):
+        detail = str(json.loads(content)["detail"])
+    except (ValueError, RecursionError, KeyError, TypeError):
         detail = f"the service answered with status {status}"
     kinds: dict[int, type[PacelineError]] = {401: ServiceRefused, 403: ServiceRefused, 404: UnknownName, 409: Conflict}
     if status in (400, 413, 415, 422):

@@ -264,16 +264,19 @@ class Results(Mapping[str, Run]):
     def plot(
         self,
         path: str | os.PathLike[str] | None = None,
-        quantities: tuple[str, ...] = ("steady_regret", "skips", "slack"),
+        quantities: tuple[str, ...] | None = None,
     ) -> "Figure":
         """A panel per quantity against the round, a line per policy with a band for the 95 % interval.
 
         Quantities: regret, pseudo_regret, steady_regret, skips, idle, spent, slack (c minus the average cost; with a
-        start stock or a cap the headroom per round), headroom. The last three have a panel per resource.
+        start stock or a cap the headroom per round), headroom, violation (the worst so far, for runs without the
+        guard). The last four have a panel per resource. Unless given they are steady_regret, skips and slack; without
+        the guard steady_regret, slack and violation.
         """
         from paceline.reports.figures import curves
 
-        return curves(self, quantities, path)
+        usual = ("steady_regret", "skips", "slack") if self.guard else ("steady_regret", "slack", "violation")
+        return curves(self, usual if quantities is None else quantities, path)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all totals to one file (NumPy's npz with a JSON head), all or nothing.

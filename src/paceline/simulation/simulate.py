@@ -243,11 +243,7 @@ def simulate(
     trials = checks.whole("trials", trials, 1)
     seed = checks.seed(seed)
     delays = read_delays(delay)
-    if not isinstance(guard, bool):
-        raise InvalidValue(f"guard must be true or false, got {guard!r}")
-    if not guard and (problem.stop or problem.fallback):
-        kind = "stops at depletion" if problem.stop else "falls back to an arm"
-        raise InvalidValue(f"guard must be true for a problem that {kind}, got {guard!r}")
+    check_guard(guard, problem)
     kept = read_record(record, rounds)
     if record_to is not None and kept is None:
         raise InvalidValue(f"record_to must come with record, the rounds to keep, got {str(record_to)!r} alone")
@@ -258,6 +254,16 @@ def simulate(
         return play_trials(
             problem, chosen, points, seed, range(trials), executor, bar, world, delays, kept, folder, guard
         )
+
+
+def check_guard(guard: object, problem: Problem) -> bool:
+    """Whether to play behind the guard; some problems cannot be played without it."""
+    if not isinstance(guard, bool):
+        raise InvalidValue(f"guard must be true or false, got {guard!r}")
+    if not guard and (problem.stop or problem.fallback):
+        kind = "stops at depletion" if problem.stop else "falls back to an arm"
+        raise InvalidValue(f"guard must be true for a problem that {kind}, got {guard!r}")
+    return guard
 
 
 def play_trials(

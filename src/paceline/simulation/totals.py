@@ -79,8 +79,8 @@ def in_amounts(units: Ints) -> Any:
     return amounts if amounts.size > 1 else amounts[0]
 
 
-def subset(totals: Totals, trials: slice, checkpoints: slice | npt.NDArray[np.bool_]) -> Totals:
-    """Some trials of stacked ones, at some checkpoints."""
+def subset(totals: Totals, trials: slice, checkpoints: slice | npt.NDArray[np.bool_] = slice(None)) -> Totals:
+    """Some trials of stacked ones, at some checkpoints, or at all."""
     parts = {name: part[trials][:, checkpoints] for name, part in totals._asdict().items() if name != "min_headroom"}
     return Totals(**parts, min_headroom=totals.min_headroom[trials])
 

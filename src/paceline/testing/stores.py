@@ -115,6 +115,8 @@ def keeps_the_pool(store: Store, fleet: str) -> None:
     assert store.sync(fleet, late).pool == (4 * UNITS,), "a message that was overtaken counts"
     store.credit(fleet, {"cost": UNITS}, by="me", key="k")
     store.credit(fleet, {"cost": UNITS}, by="me", key="k")
+    other_amount = is_refused(InvalidValue, lambda: store.credit(fleet, {"cost": 2 * UNITS}, by="me", key="k"))
+    assert other_amount, "a credit with the same key and another amount is not refused"
     store.credit(fleet, {"cost": UNITS}, by="me")
     assert store.account(fleet).pool == (6 * UNITS,), "a credit with the same key counts twice, or one is lost"
     assert is_refused(InvalidValue, lambda: store.credit(fleet, {"gold": 1}, by="me")), "a credit of another resource"
@@ -206,7 +208,30 @@ def keeps_estates(store: Store, fleet: str) -> None:
     account = store.account(fleet)
     assert account.pool == (8 * UNITS + 9 * UNITS // 4,), f"the pool has {account.pool[0] / UNITS}, not 10.25"
     assert (account.past.spent, account.past.reserved) == ((11 * UNITS // 4,), (2 * UNITS,)), "the past is not right"
-    heir.sync()
+    store.send(fleet, "w", {"id": "w-7.0", "cost": 12.0, "overrun": True})
+    account = store.account(fleet)
+    assert account.past.spent == (59 * UNITS // 4,), "an overrun is not booked"
+    assert account.pool == (-3 * UNITS // 4,), "the pool does not pay for an overrun"
+    assert heir.sync(target=5 * UNITS).granted == (0,), "something is granted before the pool is repaid"
+
+
+def takes_over_debts(store: Store, fleet: str) -> None:
+    """A worker that closes hands over what it owes, and the pool repays that first."""
+    store.make(fleet, SETTINGS, by="me")
+    peer, heir = Peer(store, fleet, "w"), Peer(store, fleet, "heir")
+    peer.figures = Figures(2, (UNITS,), (12 * UNITS,), (0,), {})
+    assert peer.sync().granted == (8 * UNITS,), "a worker that owes does not get what there is"
+    peer.standing = give_back(peer.standing, (-3 * UNITS,))
+    message = peer.message(closing=True)
+    for _ in range(2):
+        store.sync(fleet, message)
+    assert store.account(fleet).pool == (-3 * UNITS,), "a debt is forgotten, or counted twice"
+    store.credit(fleet, {"cost": 2 * UNITS}, by="me")
+    answer = heir.sync(target=5 * UNITS)
+    assert (answer.granted, answer.pool) == ((0,), (-UNITS,)), "something is granted before the debt is repaid"
+    heir.standing = give_back(heir.standing, (UNITS,))
+    store.credit(fleet, {"cost": 2 * UNITS}, by="me")
+    assert heir.sync(target=5 * UNITS).granted == (2 * UNITS,), "what comes after the debt is not granted"
 
 
 def keeps_answers(store: Store, fleet: str) -> None:
@@ -269,6 +294,7 @@ CHECKS = (
     shares_learning,
     delivers_news,
     keeps_estates,
+    takes_over_debts,
     keeps_answers,
     keeps_acts,
     keeps_tokens,

@@ -14,9 +14,10 @@ from paceline.objects import copied, in_words
 from paceline.problems.distributions import Unknown
 from paceline.problems.problem import Problem
 from paceline.problems.resources import by_resource, resource_names
+from paceline.text_modules import FromText
 
 
-class PythonWorld:
+class PythonWorld(FromText):
     """Base of a world in plain Python: what a pull yields, whatever the reason.
 
         arms, budget                                      class attributes, or set in __init__; budget by name if there

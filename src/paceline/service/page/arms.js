@@ -10,7 +10,7 @@ const COLUMNS = [
   ["pulls", "Pulls", ([, arm]) => arm.pulls],
   ["reward", "Reward", ([, arm]) => arm.reward.mean],
   ["cost", "Cost", ([, arm]) => Object.values(costs(arm))[0].mean],
-  ["share", "Share now, best mix", ([, arm]) => arm.share],
+  ["share", "Share", ([, arm]) => arm.share],
 ];
 const MANY = 12; // arms above which there is a filter
 const ORDER = { active: 0, paused: 1, retired: 2 };
@@ -83,7 +83,7 @@ function create([name, arm]) {
 }
 
 function estimate(name) {
-  return make("div", { class: "estimate" }, name ? make("span", { class: "of" }, name) : null, make("b"), make("div", { class: "track", "aria-hidden": "true" }, make("i"), make("em")));
+  return make("div", { class: "estimate" }, name ? make("span", { class: "of" }, name) : null, make("b"), make("span", { class: "unseen" }), make("div", { class: "track", "aria-hidden": "true" }, make("i"), make("em")));
 }
 
 function update(row, name, arm, most, bandit, may) {
@@ -100,8 +100,8 @@ function update(row, name, arm, most, bandit, may) {
   now.firstChild.style.setProperty("--part", arm.share);
   best.firstChild.style.setProperty("--part", arm.best_mix);
   best.firstChild.className = arm.best_mix > 0 ? "" : "nothing";
-  setText(nowText, percent(arm.share));
-  setText(bestText, percent(arm.best_mix));
+  setText(nowText, `${percent(arm.share)} now`);
+  setText(bestText, `${percent(arm.best_mix)} best`);
   const button = act.firstChild;
   button.hidden = arm.status === "retired";
   button.disabled = !may;
@@ -114,7 +114,9 @@ function update(row, name, arm, most, bandit, may) {
 function showEstimate(box, interval, most, pulls) {
   const [text, track] = [box.querySelector("b"), box.querySelector(".track")];
   setText(text, pulls ? amount(interval.mean) : "–");
-  box.title = pulls ? `${amount(interval.mean)}; surely (95 %) from ${amount(interval.low)} to ${amount(interval.high)}` : "nothing is known yet";
+  const surely = `surely (95 %) from ${amount(interval.low)} to ${amount(interval.high)}`;
+  setText(box.querySelector(".unseen"), pulls ? surely : "nothing is known yet");
+  box.title = pulls ? `${amount(interval.mean)}; ${surely}` : "nothing is known yet";
   for (const part of ["low", "mean", "high"]) track.style.setProperty(`--${part}`, most > 0 ? Math.min(Math.max(interval[part] / most, 0), 1) : 0);
   track.lastChild.hidden = !pulls;
 }

@@ -92,9 +92,9 @@ export class Chart {
   }
 
   draw() {
-    const enough = this.times.length > 1;
+    const enough = this.times.length > 1 && this.amounts[this.resource]?.credited.at(-1) > 0;
     find("plot-wait").hidden = enough;
-    for (const id of ["plot", "plot-headroom"]) find(id).hidden = !enough;
+    for (const id of ["plot", "headroom-title", "plot-headroom"]) find(id).hidden = !enough;
     if (!enough) return;
     const data = this.data();
     this.first = data.first;

@@ -37,6 +37,7 @@ export function showControls(found, may) {
     shape = wanted;
     find("controls").replaceChildren(credit(), budget(), arm());
   }
+  for (const field of find("control-budget").querySelectorAll("[data-resource]")) field.placeholder = `now ${amount(byResource(state.fleet.budget)[field.dataset.resource])}`;
   for (const set of find("controls").querySelectorAll("fieldset")) set.disabled = !may || !state.store.reachable;
   setText(find("controls-note"), !may ? "your token may look, not change" : state.store.reachable ? "each asks first, and is logged" : "they wait for the store");
 }

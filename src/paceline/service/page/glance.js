@@ -47,7 +47,7 @@ const FILL = {
       { text: amount(spent + reserved), small: `of ${amount(credited)} ${labelled(resources, name)}` },
       { bars: [spent / whole, reserved / whole] },
     ];
-    return resources.length > 1 ? figures : [...figures, { extra: `${amount(spent)} spent, ${amount(reserved)} reserved, ${percent(spent / whole)} of the line spent` }];
+    return resources.length > 1 ? figures : [...figures, { extra: `${amount(spent)} spent (${percent(spent / whole)}), ${amount(reserved)} reserved` }];
   }),
   headroom: (fleet, resources) => {
     const left = leftOf(fleet), pool = byResource(fleet.pool);

@@ -6,10 +6,12 @@ import { count, span } from "./format.js";
 const NAMES = { "1 s": "under 1 s", "10 s": "to 10 s", "1 min": "to 1 min", "10 min": "to 10 min", "1 h": "to 1 h", "1 day": "to 1 day", longer: "longer" };
 const OLD = ["1 day", "longer"];
 
+const words = (waiting, median) => (waiting === 0 ? "decisions: all news is in" : waiting === 1 ? `decision, for ${span(median)}` : `decisions, half of them for ${span(median)} or longer`);
+
 export function showPending(state) {
   const { here } = state, { ages } = here, waiting = here.pending - here.expired;
   const lead = find("pending-lead");
-  lead.replaceChildren(make("b", {}, count(waiting)), waiting === 1 ? "decision" : "decisions", waiting ? `, half of them for ${span(ages.median)} or longer` : ": all news is in");
+  lead.replaceChildren(make("b", {}, count(waiting)), words(waiting, ages.median));
   const entries = Object.entries(ages.counts), most = Math.max(...entries.map(([, number]) => number), 1);
   const last = entries.findLastIndex(([, number]) => number > 0);
   keyed(find("ages"), entries.slice(0, Math.max(last + 1, 4)), ([name]) => name,

@@ -1,38 +1,30 @@
-"""Keys of an experiment file: what is allowed, where an error is, and grids over any of them."""
+"""Grids over any key of a table, and where in a file an error is."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import product
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from paceline.errors import InvalidValue, PacelineError
-
-Value = TypeVar("Value")
 
 LONGEST_VALUE = 24  # letters in a name
 
 
-def at(where: str, make: Callable[[], Value]) -> Value:
-    """The value, or the error with the place where it is."""
+@contextmanager
+def at(where: str) -> Iterator[None]:
+    """Errors say where in the file they are."""
     try:
-        return make()
+        yield
     except PacelineError as error:
         raise type(error)(f"{where}: {error}") from None
 
 
-def refuse_unknown(thing: str, table: Mapping[str, Any], known: Iterable[str]) -> None:
-    """A key that means nothing is a spelling mistake, not a wish."""
-    known = list(known)
-    unknown = [key for key in table if key not in known]
-    if unknown:
-        raise InvalidValue(f"{thing} takes {', '.join(known)}; got {', '.join(unknown)}")
-
-
-def tables(thing: str, given: object) -> list[dict[str, Any]]:
-    """A list of tables, as [[thing]] makes one."""
-    entries = [given] if isinstance(given, dict) else given
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise InvalidValue(f"{thing} must be a list of tables, written as [[{thing}]], got {given!r}")
-    return entries
+def text_in(table: Mapping[str, Any], key: str, otherwise: object) -> str:
+    """A name or a label: a text."""
+    value = table.get(key, otherwise)
+    if not isinstance(value, str) or not value:
+        raise InvalidValue(f"{key} must be a text that is not empty, got {value!r}")
+    return value
 
 
 class Variant(NamedTuple):
@@ -103,11 +95,3 @@ def shown(place: int, value: object) -> str:
     short = f"{value:g}" if isinstance(value, float) else str(value)
     text = short if not isinstance(value, float) or float(short) == value else repr(value)
     return text if len(text) <= LONGEST_VALUE else f"no. {place}"
-
-
-def text_in(table: Mapping[str, Any], key: str, otherwise: object) -> str:
-    """A name or a label: a text."""
-    value = table.get(key, otherwise)
-    if not isinstance(value, str) or not value:
-        raise InvalidValue(f"{key} must be a text that is not empty, got {value!r}")
-    return value

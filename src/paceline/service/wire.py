@@ -1,0 +1,151 @@
+"""HTTP as uvicorn speaks it, with a short way for what can be answered at once, and an end to those who do not go on.
+
+What is asked for all the time (ask, tell, step) needs nothing but the books of this process. As soon as such a request
+has come in whole it is answered: no task and no messages in between. Whatever may have to wait, or is large, takes the
+way that every request of uvicorn takes.
+
+Answers go out at the end of a turn of the event loop, each in one piece: a call to the system is a good part of what a
+small answer takes, and whoever is woken by the first of several does not have to be woken for the others.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, cast
+
+from starlette.types import Scope
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from paceline.service.answers import Answer
+from paceline.service.limits import MOST_WAITING
+from paceline.service.problems import document
+
+SMALL = 1 << 15  # bytes of a body that is waited for as a whole
+KEPT_OPEN = 65.0  # seconds that a connection may be idle; a proxy in front closes its own after 60
+ARRIVES = 60.0  # seconds in which a request must have come in
+
+AtOnce = Callable[[Scope, bytes], Answer | None]  # None if something has to be waited for
+
+
+class Gathering:
+    """A transport that writes once in a turn of the event loop; everything else is as of the one within."""
+
+    def __init__(self, inner: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self.inner, self.loop = inner, loop
+        self.parts: list[bytes] = []
+        self.is_closing = inner.is_closing  # which is asked after every answer
+
+    def write(self, data: bytes) -> None:
+        """Keep it until the end of the turn."""
+        if not self.parts:
+            self.loop.call_soon(self.flush)
+        self.parts.append(data)
+
+    def flush(self) -> None:
+        """Write what there is."""
+        if self.parts:
+            data = b"".join(self.parts)
+            self.parts.clear()
+            self.inner.write(data)
+
+    def close(self) -> None:
+        """Write what there is, and close."""
+        self.flush()
+        self.inner.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class Prompt(Protocol):
+    """A program that has answers to some requests at once."""
+
+    def prompt(self, scope: Scope) -> AtOnce | None:
+        """What answers a request, if it can be answered at once."""
+
+
+class Connection(HttpToolsProtocol):
+    """One connection."""
+
+    held: tuple[RequestResponseCycle, AtOnce] | None = None  # a request whose body is not here yet
+    is_arriving = False  # whether a request has begun, and is not here yet
+    since = 0.0  # when it began, or when the last answer was sent
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Somebody has come."""
+        super().connection_made(cast(asyncio.Transport, Gathering(transport, self.loop)))
+        self.since = self.loop.time()
+
+    def on_message_begin(self) -> None:
+        """The first byte of a request."""
+        super().on_message_begin()
+        self.is_arriving, self.since = True, self.loop.time()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """The head of a request is here, and it is its turn."""
+        if cycle.more_body and not cycle.waiting_for_100_continue:
+            at_once = cast(Prompt, self.app).prompt(cast(Scope, cycle.scope))
+            if at_once is not None:
+                self.held = cycle, at_once
+                return
+        self.begin(cycle, app)
+
+    def begin(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Let a request go the usual way, unless too many are on it."""
+        super()._start_asgi_task(cycle, too_many if len(self.tasks) >= MOST_WAITING else app)
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body. If it is long, whoever wants it takes it piece by piece."""
+        super().on_body(body)
+        if self.held is not None and len(self.held[0].body) > SMALL:
+            self.release(self.held[0])
+
+    def on_message_complete(self) -> None:
+        """All of the request is here."""
+        self.is_arriving = False
+        super().on_message_complete()
+        if self.held is not None:
+            cycle, at_once = self.held
+            answer = None if self.flow.write_paused else at_once(cast(Scope, cycle.scope), bytes(cycle.body))
+            if answer is None:
+                self.release(cycle)
+            else:
+                self.finish(cycle, answer)
+
+    def release(self, cycle: RequestResponseCycle) -> None:
+        """Do not answer a request that was held at once."""
+        self.held = None
+        self.begin(cycle, self.app)
+
+    def finish(self, cycle: RequestResponseCycle, answer: Answer) -> None:
+        """Send an answer in one piece."""
+        self.held = None
+        self.transport.write(answer.in_one_piece(self.server_state.default_headers, cycle.keep_alive))
+        cycle.response_started = cycle.response_complete = True
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+    def on_response_complete(self) -> None:
+        """An answer was sent. There is no timer for each: `look` is called now and then."""
+        self.since = self.loop.time()
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+
+    def look(self, now: float) -> None:
+        """Close the connection if it is idle, or a request on it takes too long to come in."""
+        is_idle = self.cycle is None or self.cycle.response_complete
+        if now - self.since > ARRIVES if self.is_arriving else is_idle and now - self.since > KEPT_OPEN:
+            self.transport.close()
+
+
+def look_at(connections: Iterable[Any], now: float) -> None:
+    """Close those that do not go on."""
+    for connection in list(connections):
+        connection.look(now)
+
+
+too_many: Any = document(503, f"requests at the same time must be at most {MOST_WAITING}", {"Retry-After": "1"})

@@ -1,0 +1,264 @@
+"""What goes over the wire, byte by byte: the short way and the usual way give the same answers, whoever sends what."""
+
+import json
+import socket
+import time
+from contextlib import ExitStack
+
+import pytest
+from asking import request
+from service import ADS, PYTHON, Process, serving
+
+from paceline.fleet.store import open_store
+from paceline.service.tokens import add_token
+
+pytestmark = pytest.mark.slow
+
+TOKEN = "t" * 32
+B = "/v1/bandits/ads"
+USUAL = {"Host": "x", "Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"}
+SLOWLY = {"Expect": "100-continue"}  # which makes a request go the usual way
+
+
+ITEMS = {"items": [{"id": "x"}]}
+BODIES = {
+    "/ask": {},
+    "/tell": ITEMS,
+    "/cancel": ITEMS,
+    "/expire": ITEMS,
+    "/observe": {"items": [{"arm": "banner", "reward": 1, "cost": 0.1}]},
+    "/step": {"asks": {}},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("wire")
+
+
+@pytest.fixture(scope="module")
+def port(folder):
+    with serving(folder, env={"PACELINE_TOKEN": TOKEN}) as process:
+        assert request(process.address, B, ADS, "PUT", TOKEN)[0] == 201
+        yield int(process.address.rpartition(":")[2])
+
+
+def written(path="/ask", body: object = None, *, method="POST", version="1.1", leave=(), **headers):
+    """A request as bytes; headers are named with _ for -."""
+    content = body if isinstance(body, bytes) else json.dumps({} if body is None else body).encode()
+    given = {
+        **USUAL,
+        "Content-Length": str(len(content)),
+        **{name.replace("_", "-"): headers[name] for name in headers},
+    }
+    lines = [f"{name}: {value}" for name, value in given.items() if name not in leave]
+    return "\r\n".join([f"{method} {B}{path} HTTP/{version}", *lines, "", ""]).encode() + content
+
+
+class Line:
+    """A connection on which bytes are sent and answers are read."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
+        self.file = self.socket.makefile("rb")
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def read(self):
+        """Status, headers and body of the next answer that is not "go on"."""
+        line = self.file.readline()
+        assert line.startswith(b"HTTP/1.1 "), line
+        status, headers = int(line[9:12]), {}
+        while (line := self.file.readline().rstrip()) != b"":
+            name, _, value = line.partition(b": ")
+            assert name not in headers
+            headers[name] = value
+        if status == 100:
+            return self.read()
+        return status, headers, self.file.read(int(headers[b"content-length"]))
+
+    def is_over(self):
+        return self.file.read(1) == b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+        self.socket.close()
+
+
+REQUESTS = {
+    "ask": written(),
+    "ask for many": written(body={"count": 3, "arms": ["banner"], "expires": 5}),
+    "unknown news": written("/tell", {"items": [{"id": "web-1.aaaaaaaaaaaa-1.0", "reward": 1}, {"id": "x"}]}),
+    "cancel": written("/cancel", {"items": [{"id": "x"}]}),
+    "expire": written("/expire", {"items": [{"id": 5}]}),
+    "observe": written(
+        "/observe", {"items": [{"arm": "banner", "reward": 1, "cost": 0.1}, {"arm": "b", "reward": 1, "cost": 1}]}
+    ),
+    "step": written("/step", {"tells": [{"id": "x", "cost": 1}], "asks": {"count": 2}}),
+    "step without asks": written("/step", {"tells": []}),
+    "empty body": written(body=b""),
+    "half a body": written(body=b'{"count": '),
+    "a key twice": written(body=b'{"count": 1, "count": 2}'),
+    "wrong value": written(body={"count": 0}),
+    "unknown arm": written(body={"arms": ["nobody"]}),
+    "no token": written(leave=["Authorization"]),
+    "wrong token": written(Authorization="Bearer nobody"),
+    "no json": written(Content_Type="text/plain"),
+    "no kind": written(leave=["Content-Type"]),
+    "another site": written(Sec_Fetch_Site="cross-site"),
+    "unknown bandit": written("s/ask").replace(b"/adss/", b"/other/"),
+    "a strange name": written().replace(b"/ads/", b"/%3Cscript%3E/"),
+    "with a query": written("/ask?x=1"),
+    "one slash more": written("/ask/"),
+    "another method": written(method="PUT"),
+    "last": written(Connection="close"),
+    "old": written(version="1.0"),
+}
+
+
+def without_what_is_new(answer):
+    """An answer but for the time and the numbers of decisions."""
+    status, headers, body = answer
+    found = json.loads(body)
+    for decision in found.get("decisions", []):
+        decision.clear()
+    return status, {name: value for name, value in headers.items() if name not in (b"date", b"content-length")}, found
+
+
+@pytest.mark.parametrize("sent", REQUESTS.values(), ids=REQUESTS)
+def test_the_short_way_and_the_usual_way_give_the_same_answer(sent, port):
+    answers = []
+    for data in (sent, sent.replace(b"Host: x", b"Host: x\r\nExpect: 100-continue", 1)):
+        with Line(port) as line:
+            line.send(data)
+            answers.append(without_what_is_new(line.read()))
+            if answers[-1][1].get(b"connection") == b"close":
+                assert line.is_over()
+    assert answers[0] == answers[1]
+    assert b"default-src 'none'" in answers[0][1][b"content-security-policy"]
+
+
+@pytest.mark.parametrize("slowly", [{}, SLOWLY])
+def test_a_reader_may_not_decide(slowly, folder, port):
+    with open_store(f"sqlite:///{folder}/ads.db") as store:
+        token = add_token(store, f"reader-{len(slowly)}", "reader")
+    end = time.monotonic() + 60
+    while request(f"http://127.0.0.1:{port}", "/v1/whoami", token=token)[0] != 200:  # until the service looks again
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    for path, body in BODIES.items():
+        with Line(port) as line:
+            line.send(written(path, body, Authorization=f"Bearer {token}", **slowly))
+            status, _, content = line.read()
+            assert (status, "role decider" in json.loads(content)["detail"]) == (403, True)
+
+
+def test_a_request_that_comes_byte_by_byte_is_answered(port):
+    with Line(port) as line:
+        for _ in range(2):
+            for byte in written(body={"count": 2}):
+                line.send(bytes([byte]))
+            assert len(json.loads(line.read()[2])["decisions"]) == 2
+
+
+def test_requests_that_come_at_once_are_answered_in_their_order(port):
+    """Short ways and usual ways one after the other, in one piece."""
+    count = 400
+    kinds = [
+        lambda number: written(body={"count": 1 + number % 7}),
+        lambda number: written(body={"count": 1 + number % 7}, Idempotency_Key=f"k{number}"),
+        lambda number: written(body={"count": 1 + number % 7}, **SLOWLY),
+    ]
+    data = b"".join(kinds[number % 3](number) for number in range(count))
+    with Line(port) as line:
+        line.send(data)
+        found = [len(json.loads(line.read()[2])["decisions"]) for _ in range(count)]
+    assert found == [1 + number % 7 for number in range(count)]
+
+
+def test_large_bodies_come_in_pieces_and_not_above_the_limit(port):
+    items = [{"id": f"web-1.aaaaaaaaaaaa-{number}.0", "reward": 0.5, "cost": 0.125} for number in range(1000)]
+    with Line(port) as line:
+        line.send(written("/tell", {"items": items}))
+        assert len(json.loads(line.read()[2])["items"]) == 1000
+        line.send(written("/tell", b" " * (1 << 20) + b"{}"))
+        assert line.read()[0] == 413
+
+
+def test_a_body_in_chunks_is_read(port):
+    body = b'{"count": 2}'
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+    with Line(port) as line:
+        head = written(leave=["Content-Length"], Transfer_Encoding="chunked").removesuffix(b"{}")
+        line.send(head + chunks)
+        assert len(json.loads(line.read()[2])["decisions"]) == 2
+
+
+HASTY = """
+import sys
+from paceline.fleet.store import open_store
+from paceline.service import server, wire
+
+wire.KEPT_OPEN, wire.ARRIVES = float(sys.argv[2]), float(sys.argv[3])
+server.serve(open_store(f"sqlite:///{sys.argv[1]}"), port=0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept_open", "arrives"),
+    [
+        (b"", 1, 1000),
+        (b"POST /v1/ban", 1000, 1),
+        (written(body={"count": 2})[:-3], 1000, 1),
+        (written(**SLOWLY)[:-1], 1000, 1),
+        (written(leave=["Authorization"]).replace(b"Host: x", b"Host: localhost"), 1, 1000),
+    ],
+)
+def test_a_connection_on_which_nothing_goes_on_is_closed(sent, kept_open, arrives, tmp_path):
+    script = tmp_path / "hasty.py"
+    script.write_text(HASTY, encoding="ascii")
+    with Process(script, tmp_path / "ads.db", kept_open, arrives, program=PYTHON) as process:
+        began = time.monotonic()
+        with Line(int(process.address.rpartition(":")[2])) as line:
+            line.send(sent)
+            line.file.read()  # until it is closed
+            assert time.monotonic() - began > 0.5
+        assert process.stop()[0] == 0
+
+
+CROWDED = """
+import sys, time
+from paceline.fleet.sqlite import SQLiteStore
+from paceline.service import server, wire
+
+wire.MOST_WAITING = 3
+
+class Slow(SQLiteStore):
+    def kept_answer(self, *arguments):
+        time.sleep(3)
+        return super().kept_answer(*arguments)
+
+server.serve(Slow(sys.argv[1]), port=0)
+"""
+
+
+def test_more_requests_than_can_wait_are_refused_and_idle_connections_keep_nobody_out(tmp_path):
+    script = tmp_path / "crowded.py"
+    script.write_text(CROWDED, encoding="ascii")
+    with Process(script, tmp_path / "ads.db", program=PYTHON) as process, ExitStack() as stack:
+        port = int(process.address.rpartition(":")[2])
+        assert request(process.address, B, ADS, "PUT")[0] == 201
+        for _ in range(20):
+            stack.enter_context(Line(port)).send(b"POST /v1/ban")
+        lines = [stack.enter_context(Line(port)) for _ in range(8)]
+        local = {"Host": "localhost", "leave": ["Authorization"]}
+        for number, line in enumerate(lines):
+            line.send(written(Idempotency_Key=f"key-{number}", **local))
+        assert sorted(line.read()[0] for line in lines) == [200] * 3 + [503] * 5
+        with Line(port) as line:
+            line.send(written(**local))
+            assert line.read()[0] == 200
