@@ -16,6 +16,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from scipy import optimize, special
 
 from paceline import (
     Bandit,
@@ -546,10 +547,17 @@ def assert_same_books(bandit, game):
 
 
 def naive_interval(outcomes, most):
-    """Maurer and Pontil's empirical Bernstein bound at 0.05 / (n (n + 1)), both sides."""
+    """Maurer and Pontil's empirical Bernstein bound at 0.025 / (n (n + 1)), cut to the means that no bet rules out."""
     n = len(outcomes)
     shares = [outcome / most for outcome in outcomes]
-    x = math.log(2 * 2 * n * (n + 1) / 0.05)
+    x = math.log(2 * 2 * n * (n + 1) / 0.025)
     radius = math.sqrt(2 * statistics.variance(shares) * x / n) + 7 * x / (3 * (n - 1))
-    mean = statistics.fmean(shares)
-    return most * mean, most * max(mean - radius, 0), most * min(mean + radius, 1)
+    mean, total = statistics.fmean(shares), sum(shares)
+
+    def wealth(p):  # of one whose bets on the other means are spread as a Beta(1/2, 1/2) is, less what is needed
+        ours = special.xlogy(total, p) + special.xlog1py(n - total, -p)
+        return special.betaln(total + 0.5, n - total + 0.5) - special.betaln(0.5, 0.5) - ours - math.log(40)
+
+    low = optimize.brentq(wealth, 1e-300, mean, xtol=1e-13) if wealth(1e-300) > 0 else 0
+    high = optimize.brentq(wealth, mean, 1 - 1e-16, xtol=1e-13) if wealth(1 - 1e-16) > 0 else 1
+    return most * mean, most * max(mean - radius, low), most * min(mean + radius, high)

@@ -13,8 +13,10 @@ from bookkeeper import POLICIES, SEED, assert_same_books, keeps_the_promise, liv
 from lanes import in_lanes
 
 from paceline import Bandit, Decision, Problem, PythonPolicy, Uniform, simulate
+from paceline.kernels.estimates import Known
 from paceline.kernels.random import decision_uniform
 from paceline.live import ledger
+from paceline.live.estimate import interval
 
 PROBLEMS = {
     "wide gaps": play.WIDE_GAPS,
@@ -550,6 +552,19 @@ def test_intervals_hold_the_truth_at_all_times():
         failed += not holds
         assert reward.high - reward.low < 0.75
     assert failed <= 0.05 * runs
+
+
+@pytest.mark.parametrize("mean", [0.002, 0.05, 0.5])
+def test_intervals_hold_for_rare_and_for_varied_outcomes_whenever_one_looks(mean):
+    looks, runs, failed = np.unique(np.geomspace(1, 4000, 40).astype(int)), 300, 0
+    draws = np.random.default_rng(5)
+    for varied in (False, True) * (runs // 2):
+        outcomes = draws.beta(2 * mean, 2 - 2 * mean, 4000) if varied else (draws.random(4000) < mean).astype(float)
+        sums, squares = outcomes.cumsum(), (outcomes * outcomes).cumsum()
+        bounds = [interval(Known(float(n), sums[n - 1], squares[n - 1]), 1.0) for n in looks]
+        failed += not all(low <= mean <= high for _, low, high in bounds)
+    assert failed <= 0.05 * runs
+    assert failed > 0 or mean < 0.5  # not so wide that nothing could go wrong
 
 
 def test_silence_counts_whichever_comes_first_cost_or_expiry():
