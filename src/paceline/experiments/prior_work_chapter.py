@@ -228,7 +228,7 @@ class PriorWorkChapter(Chapter):
         return {
             **{f"prior-work.{kind}": content for kind, content in self.image._asdict().items()},
             "prior-work.csv": csv_text(list(self.records())),
-            **{f"prior-work{end}.tex": each.table.to_latex() for end, each in self.tables.items()},
+            **{f"prior-work{end}.tex": each.table.to_latex(each.words) for end, each in self.tables.items()},
             SPEED: json.dumps(self.speed, indent=2) + "\n",
         }
 
