@@ -117,6 +117,11 @@ def test_the_two_that_are_refilled_have_their_optimum():
     assert best.prices == pytest.approx([2, 0], abs=1e-9)
 
 
+def test_nothing_leaves_the_window():
+    windows = {each.policies["sw-ucb"].policy.window for each in parts(2_000_000).values()}
+    assert windows == {500_000, 2_000_000}  # a quarter and less have the one of the file
+
+
 def test_the_total_budget_is_for_its_rounds():
     problem = problem_of(parts(10_000)["one-resource"], "total budget").problem
     assert (problem.stop, problem.rates, problem.stocks) == (True, (0.0,), (5000.0,))

@@ -216,8 +216,9 @@ class UCBBwK(OptimisticLP):
 
     Each round  max UCB(m).pi  subject to  LCB(r).pi <= (1 - eps) B / T  on the simplex with a null arm, where a mean
     is m = sum / (n + 1),  its radius  2 (sqrt(s m / (n + 1)) + s / (n + 1)),  s = a log(K D T)  and
-    eps = sqrt(s K / B) + log(T) s K / B.  B is the smallest of the budgets c T + start; all are of the size of largest
-    cost 1. An arm is drawn from pi; no arm need be pulled first.
+    eps = sqrt(s K / B) + log(T) s K / B,  at most 1.  B is the smallest of the budgets c T + start; all are of the size
+    of largest cost 1. An arm is drawn from pi; no arm need be pulled first. It is for large budgets: where eps is 1 it
+    plans to spend nothing.
 
     Reference: Agrawal, Devanur, "Bandits with concave rewards and convex knapsacks" (EC 2014). ``shrinkage=0`` is the
     program of Bernasconi, Castiglioni, Celli, Fusco, "Beyond primal-dual methods in bandits with stochastic and
