@@ -413,6 +413,17 @@ class PacedLP(Guarded):
         return 2.0 - self.budget + buffer
 
 
+class LearnedControlBudget(PacedLP):
+    """One resource: the same program, its base under the threshold tau = C log t."""
+
+    def __init__(self, problem: Problem, seed: int, stream: int, buffer: float) -> None:
+        super().__init__(problem, seed, stream)
+        self.buffer = buffer
+
+    def needed(self, base: Base) -> float:
+        return self.buffer * math.log(self.t)
+
+
 class ControlBudget(Run):
     """One resource, means known: the three cases of the page, with tau = C log(T - t)."""
 

@@ -346,3 +346,12 @@ def test_costs_seen_above_a_largest_cost_that_was_lowered_leave_sound_beliefs():
     assert (beliefs[..., SPREAD] >= 0.0).all()
     assert (beliefs[:, 1, CENTRE] <= [0.2, 0.1]).all()
     assert bandit.ask().arm in ("a", "b")
+
+
+def test_a_stock_that_only_pulls_refill():
+    """Without income no round's income can be the measure of a cost; what is in stock is there to be spent."""
+    refill = pl.Shifted(pl.Scaled(pl.Beta(0.5), 0.8), -0.8)
+    problem = pl.Problem([pl.Beta(0.8), pl.Beta(0.1)], [pl.Beta(0.3), refill], budget=0)
+    run = pl.simulate(problem, "index", rounds=ROUNDS, trials=2)["index"]
+    assert problem.optimum.value == pytest.approx(0.5)
+    assert (run.steady_regret[:, -1] < 0.05 * 0.5 * ROUNDS).all()

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import re
 import tomllib
+from pathlib import Path
 
 import command
 import naive
@@ -79,6 +81,17 @@ def test_a_problem_has_the_same_draws_in_every_part():
     assert len(set.union(*streams.values())) == len(streams)
 
 
+def test_every_system_of_others_is_in_the_bibliography():
+    text = (Path(__file__).parent.parent / "docs" / "references.bib").read_text(encoding="utf-8")
+    entries = re.findall(r"^@\w+\{(\w+),\s*author\s*= \{([^,]+),.*?year\s*= \{(\d+)\}", text, re.MULTILINE | re.DOTALL)
+    assert len(entries) == text.count("\n@") == len({key for key, *_ in entries})
+    known = {(family, year) for _, family, year in entries}
+    for label, system in SYSTEMS.items():
+        if year := re.search(r"(\d{4})[abc]?$", system.source):
+            family = re.split(r",| and ", system.source)[0]
+            assert (family.removesuffix(f" {year[0]}"), year[1]) in known, label
+
+
 # Facts of Kumar and Kleinberg's data: what their linear programs yield.
 
 
@@ -102,6 +115,11 @@ def test_the_two_that_are_refilled_have_their_optimum():
     assert best.value == pytest.approx(0.4)
     assert best.mix == pytest.approx([3 / 7, 4 / 7, 0])
     assert best.prices == pytest.approx([2, 0], abs=1e-9)
+
+
+def test_nothing_leaves_the_window():
+    windows = {each.policies["sw-ucb"].policy.window for each in parts(2_000_000).values()}
+    assert windows == {500_000, 2_000_000}  # a quarter and less have the one of the file
 
 
 def test_the_total_budget_is_for_its_rounds():
@@ -158,6 +176,14 @@ def test_files_and_page(studies, tmp_path):
     report = Report(studies)
     names = {path.relative_to(tmp_path).as_posix() for path in report.write(tmp_path)}
     assert names >= {f"prior-work.{kind}" for kind in ("png", "svg", "pdf", "csv", "tex")} | {"speed.json"}
+    tables = [
+        (tmp_path / name).read_text(encoding="utf-8")
+        for name in names
+        if name.startswith("prior-work") and name.endswith(".tex")
+    ]
+    assert len(tables) == 3  # nothing was played in other settings
+    assert all(table.isascii() and "suak" in table for table in tables)
+    assert any(r"K log T / ($\delta$$\Delta$$^2$)" in table for table in tables)
     assert "crossed a line" in (tmp_path / "report.md").read_text()
     rows = list(csv.DictReader((tmp_path / "prior-work.csv").read_text().splitlines()))
     assert {(row["rounds"], row["guard"]) for row in rows} == {("2000", "True"), ("500", "True"), ("2000", "False")}

@@ -37,6 +37,7 @@ LEVEL = 0.95  # of intervals
 # there are many trials, and as many more as Student's t asks for when there are few.
 SIGMAS = 3.0
 CHANCE = math.erfc(SIGMAS / math.sqrt(2.0))
+FEWEST_PROBLEMS = 3  # of which an interval is written: that of two has 12.7 standard errors to either side
 MOST_BIAS = 0.5  # of the logarithm of a mean of values that are not negative, as `log_means` estimates it
 
 
@@ -325,12 +326,14 @@ def geometric_mean(logs: Floats, moves: Floats, groups: Sequence[int] = ()) -> E
     problems narrow the interval, more trials hardly do.
 
     Problems with the same number in ``groups`` (points of a grid, which share arms and draws) count as one: what they
-    lose together is taken for one observation. If there is one group only, nothing is known of other problems. The
-    interval is then one over trials, for these very problems; ``moves`` are the `influence` of the trials, (problems,
-    trials).
+    lose together is taken for one observation. Two of them say next to nothing of others: the interval is open. If
+    there is one group only, it is one over trials, for these very problems; ``moves`` are the `influence` of the
+    trials, (problems, trials).
 
     >>> print(geometric_mean(np.log([2.0, 8.0, 4.0]), np.zeros((3, 1))))
     4 [0.715, 22.4]
+    >>> print(geometric_mean(np.log([2.0, 8.0]), np.zeros((2, 1))))
+    4
     >>> print(geometric_mean(np.log([2.0, 8.0]), np.array([[0.1, -0.1], [0.3, -0.3]]), groups=[5, 5]))
     4 [0.315, 50.8]
     """
@@ -340,6 +343,8 @@ def geometric_mean(logs: Floats, moves: Floats, groups: Sequence[int] = ()) -> E
     if count == 1:
         error = standard_error(moves.mean(axis=0))
         return exponential(value, math.inf if error is None else error, moves.shape[-1] - 1)
+    if count < FEWEST_PROBLEMS:
+        return exponential(value, math.inf, count - 1)
     sums = np.bincount(member, logs - value)
     return exponential(value, math.sqrt(count / (count - 1) * float(sums @ sums)) / logs.size, count - 1)
 

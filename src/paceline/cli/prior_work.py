@@ -13,8 +13,8 @@ refills, and without the guard. A policy is left out where it cannot play.
 
 Writes a survey to the folder: report.html with a figure and tables of regret,
 skips, growth beside what was proved, violations and time (prior-work.png, .svg,
-.pdf, .csv, .tex), and the raw results of each part. A run that was interrupted
-goes on where it was.
+.pdf, .csv, each table as .tex), and the raw results of each part. A run that
+was interrupted goes on where it was.
 
     paceline prior-work
     paceline prior-work --rounds 50000 --trials 3 --policies suak queue index

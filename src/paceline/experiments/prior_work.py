@@ -97,7 +97,7 @@ def chosen(entries: list[dict[str, Any]], wanted: Sequence[str] | None) -> list[
 
 
 def experiment_of(part: Part, table: Mapping[str, Any], wanted: int, usual: int) -> Experiment | None:
-    """One part: its problems with the same draws as in any other, stocks for its rounds, the policies that can play.
+    """One part: its problems with the same draws as in any other, stocks and windows for its rounds, who can play.
 
     Nothing where none can.
     """
@@ -111,7 +111,10 @@ def experiment_of(part: Part, table: Mapping[str, Any], wanted: int, usual: int)
         for name in part.problems
     ]
     first = max(min(table["checkpoints"]["first"], rounds // 10), 1)
-    able = [entry for entry in table["policy"] if can_play(entry, problems, rounds)]
+    policies = [
+        entry | {"window": max(entry["window"], rounds)} if "window" in entry else entry for entry in table["policy"]
+    ]
+    able = [entry for entry in policies if can_play(entry, problems, rounds)]
     if not able:
         return None
     changes = {

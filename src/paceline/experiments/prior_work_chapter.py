@@ -36,6 +36,7 @@ FREE = (
     "Without the guard a policy spends what it likes, and what it spends above the line earns: its regret may be below "
     "0, and says little without the violation beside it."
 )
+BEFORE = {"-without-guard": (Words(FREE),)}  # a table
 
 
 class PriorWorkChapter(Chapter):
@@ -142,24 +143,19 @@ class PriorWorkChapter(Chapter):
             "Means over trials with 95 % intervals, on the paper's two problems; bold: ours. Growth is the power of T, "
             "the bar what was proved. Violations are on the 3 arms.",
         )
-        free: list[Words | Tabled] = []
-        if any(not each.guard for each in self.studies):
-            free = [Words(FREE), Tabled(self.without_guard(), "Without the guard")]
-        return [
-            Section(
-                "At a glance",
-                [
-                    Words(SAID),
-                    Figures((), [drawn], wide=True),
-                    Tabled(
-                        self.papers_table(), "On the paper's problems: steady regret at the last round [95 % interval]"
-                    ),
-                    Tabled(self.settings_table(), "In other settings: steady regret at the end [95 % interval]"),
-                    *free,
-                    Tabled(self.promises_table(), "What was asked for, and what was promised", words=True),
-                ],
-            )
-        ]
+        tabled = (block for end, each in self.tables.items() for block in (*BEFORE.get(end, ()), each))
+        return [Section("At a glance", [Words(SAID), Figures((), [drawn], wide=True), *tabled])]
+
+    @cached_property
+    def tables(self) -> dict[str, Tabled]:
+        """The tables that say something, by how the names of their files end."""
+        every = {
+            "": Tabled(self.papers_table(), "On the paper's problems: steady regret at the last round [95 % interval]"),
+            "-settings": Tabled(self.settings_table(), "In other settings: steady regret at the end [95 % interval]"),
+            "-without-guard": Tabled(self.without_guard(), "Without the guard"),
+            "-promises": Tabled(self.promises_table(), "What was asked for, and what was promised", words=True),
+        }
+        return {end: each for end, each in every.items() if len(each.table.headings) > 1}
 
     def papers_table(self) -> Table:
         """Regret, skips and growth on the paper's problems, and time."""
@@ -232,7 +228,7 @@ class PriorWorkChapter(Chapter):
         return {
             **{f"prior-work.{kind}": content for kind, content in self.image._asdict().items()},
             "prior-work.csv": csv_text(list(self.records())),
-            "prior-work.tex": self.papers_table().to_latex(),
+            **{f"prior-work{end}.tex": each.table.to_latex(each.words) for end, each in self.tables.items()},
             SPEED: json.dumps(self.speed, indent=2) + "\n",
         }
 

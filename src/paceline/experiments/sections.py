@@ -138,8 +138,8 @@ def write_interval(groups: Sequence[int]) -> str:
     count = len(set(groups))
     if count == 1:
         return "95 % intervals over trials: points of one grid share their draws, and tell nothing of other problems"
-    shared = count < len(groups)
-    return "95 % intervals over problems" + (f"; points of a grid share their draws: {count} groups" if shared else "")
+    shared = f"; points of a grid share their draws: {count} groups" if count < len(groups) else ""
+    return ("no intervals: two say too little of others" if count == 2 else "95 % intervals over problems") + shared
 
 
 def result(lines: Lines, reference: str) -> Section:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 class System(NamedTuple):
     """A row of a survey.
 
+    ``source``    authors and year, as docs/references.bib has them; the letters of 2024 are the paper's.
     ``needs``     what must be known before the first round, or be true of the problem.
     ``proved``    the published regret, for the setting of its authors; nothing for what is our own.
     ``power``     of T in it, logarithms left out.
@@ -37,8 +38,8 @@ SYSTEMS: dict[str, System] = {
     "lagrange-bwk": System("Immorlica and others 2019", "T", "√(KT log T) / b", 0.5, TOTAL),
     "best-of-both-worlds": System("Castiglioni, Celli, Kroer 2022", "T", "√(KT log T) / b", 0.5, TOTAL),
     "lagrange-cbwlc": System("Slivkins and others 2023", "T", "K√(T log T) / b", 0.5, TOTAL),
-    "replenishable": System("Bernasconi, Castiglioni, Celli, Fusco 2024", "T", "√(KT) / c", 0.5, EVERY),
-    "exp3-six": System("Bernasconi, Castiglioni, Celli 2024", "T", "√(KT)", 0.5, SOFT),
+    "replenishable": System("Bernasconi, Castiglioni, Celli, Fusco 2024b", "T", "√(KT) / c", 0.5, EVERY),
+    "exp3-six": System("Bernasconi, Castiglioni, Celli 2024a", "T", "√(KT)", 0.5, SOFT),
     "queue": System("Liu, Li, Shi, Ying 2021", "a Slater constant", "√t / δ, for every t", 0.5, EXPECTED),
     "kube": System("Tran-Thanh and others 2012", "one resource, costs > 0", "log B, known costs, no clock", 0.0, TOTAL),
     "thompson-lp": System("Ferreira, Simchi-Levi, Wang 2018", "T", "√(KT log K), Bayesian", 0.5, TOTAL),

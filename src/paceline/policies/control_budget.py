@@ -15,8 +15,9 @@ from paceline.kernels.lp import new_program, solve_in_python, solve_program
 from paceline.kernels.random import decision_uniform
 from paceline.kernels.state import Decision, State, program_in, steering_in
 from paceline.policies import optimism
+from paceline.policies.long_run import stock_per_round
 from paceline.policies.one_phase import horizon_of
-from paceline.policies.optimism import optimistic_program, rate_to_plan_with, stock_per_round
+from paceline.policies.optimism import optimistic_program, rate_to_plan_with
 from paceline.policies.policy import Policy, Setting, learn_nothing
 
 FIRST_PULL, CONTROLLED = 1, 2

@@ -156,6 +156,12 @@ def rival_of(state: State, rise: float, arm: int) -> Rival:
 
 
 @kernel
+def rounds_of_income(rate: float, cost: float) -> float:
+    """How many rounds' income a cost takes, at least 1; without income, where pulls refill the stock, just 1."""
+    return max(1.0, cost / rate) if rate > 0.0 else 1.0
+
+
+@kernel
 def index_of(state: State, low: float, price: float, level: float, rival: Rival, arm: int) -> float:
     """The index of an arm; infinite where exploring it is out of the question.
 
@@ -168,7 +174,7 @@ def index_of(state: State, low: float, price: float, level: float, rival: Rival,
     """
     clocks, rate, top = state.memory.clocks, state.rate[0], state.largest[arm, 0]
     if pulls_made(state, arm) == 0:
-        money, index = math.log(max(1.0, believed_cost(state, low, arm) / rate)), -rival.rise
+        money, index = math.log(rounds_of_income(rate, believed_cost(state, low, arm))), -rival.rise
     else:
         pulls, money = log_pulls(state, arm), clocks[arm, LOG_MONEY]
         if pulls + money >= rival.money:
@@ -177,16 +183,9 @@ def index_of(state: State, low: float, price: float, level: float, rival: Rival,
     if state.headroom[0] < top:
         if top > SHARE * rate * state.clock.t:
             return math.inf
-        money = math.log(max(1.0, top / rate))
+        money = math.log(rounds_of_income(rate, top))
     x = evidence(state, low, price, level, arm)
     return index + money + x + min(x, STEEPNESS)
-
-
-@kernel
-def rounds_of_income(state: State, arm: int) -> float:
-    """How many rounds' income a pull of an arm takes, as far as is known; at least 1."""
-    rate = state.rate[0]
-    return max(1.0, state.memory.beliefs[arm, 1, CENTRE] / rate) if rate > 0.0 else 1.0
 
 
 @kernel
@@ -195,7 +194,8 @@ def learn_clock(state: State, arm: int) -> None:
 
     As long as only costs are known of it there is just the second.
     """
-    pulls, clocks, factor = state.arms.pulls[arm], state.memory.clocks, rounds_of_income(state, arm)
+    pulls, clocks = state.arms.pulls[arm], state.memory.clocks
+    factor = rounds_of_income(state.rate[0], state.memory.beliefs[arm, 1, CENTRE])
     clocks[arm, LOG_MONEY] = math.log(factor)
     if pulls > 0:
         clocks[arm, LOG_PULLS] = math.log(pulls)

@@ -10,7 +10,8 @@ from paceline.kernels.estimates import first_unpulled
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import Decision, State
 from paceline.policies import optimism
-from paceline.policies.optimism import MIX, draw_from_mix, optimistic_program, stock_per_round
+from paceline.policies.long_run import stock_per_round
+from paceline.policies.optimism import MIX, draw_from_mix, optimistic_program
 from paceline.policies.policy import Policy, Setting, learn_nothing
 
 FIRST_PULL = 1

@@ -13,7 +13,6 @@ from paceline.kernels.jit import kernel
 from paceline.kernels.lp import solve_program
 from paceline.kernels.random import decision_uniform
 from paceline.kernels.state import Decision, State, program_in, steering_in
-from paceline.policies.policy import Setting
 
 MIX = 2  # the reason of a decision that was drawn
 
@@ -24,25 +23,11 @@ class Params(NamedTuple):
     horizon: int  # of the remaining rate; 0 for none: the rate is then the income, whatever has been spent
     root: float  # sqrt(s): the radius is sqrt(s / n), with s = a log T or the like
     lows: tuple[float, ...]  # the smallest cost in each resource: 0, or -1 where pulls may refill it
-    stock: tuple[float, ...]  # what a start stock beside an income adds to the rate of each resource
+    stock: tuple[float, ...]  # what the start stock adds to the rate of each resource: `stock_per_round`
     is_growing: bool = False  # s is to be multiplied by log t
     is_small_mean: bool = False  # the radius is that of `small_mean_radius`
     extra: int = 0  # pulls that count besides, with outcomes of 0
     kept: float = 1.0  # the part of the rate that is planned with
-
-
-def stock_per_round(setting: Setting, rounds: int) -> tuple[float, ...]:
-    """What a start stock beside an income adds to the rate of each resource over so many rounds; 0 if unknown.
-
-    (That of a stock without income is its rate: `Policy.new_storage`.)
-
-    >>> stock_per_round(Setting(arms=2, rates=(0.5, 0.0), start=(10.0, 30.0)), rounds=100)
-    (0.1, 0.0)
-    """
-    starts = setting.start or (0.0,) * setting.resources
-    return tuple(
-        start / rounds if rounds and rate > 0.0 else 0.0 for start, rate in zip(starts, setting.rates, strict=True)
-    )
 
 
 @kernel

@@ -14,8 +14,9 @@ from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import Decision, State
 from paceline.policies import optimism
+from paceline.policies.long_run import stock_per_round
 from paceline.policies.one_phase import horizon_of
-from paceline.policies.optimism import draw_from_mix, optimistic_program, stock_per_round
+from paceline.policies.optimism import draw_from_mix, optimistic_program
 from paceline.policies.pacing import REASONS, pace
 from paceline.policies.policy import Policy, Setting
 from paceline.policies.steering import no_base, remember_base, renew_base, renew_spreads, steer_base
@@ -200,9 +201,8 @@ class OptimisticLP(Policy):
         B is the smallest of the budgets c T + start, and at least 1.
         """
         if isinstance(self.shrinkage, str):
-            starts = setting.start or (0.0,) * setting.resources
-            budget = min(rate * horizon + start for rate, start in zip(setting.rates, starts, strict=True))
-            load = strength * setting.arms / max(budget, 1.0)
+            budgets = (rate * horizon + stock for rate, stock in zip(setting.rates, setting.stocks, strict=True))
+            load = strength * setting.arms / max(min(budgets), 1.0)
             return min(math.sqrt(load) + math.log(horizon) * load, 1.0)
         return self.shrinkage
 
@@ -216,8 +216,9 @@ class UCBBwK(OptimisticLP):
 
     Each round  max UCB(m).pi  subject to  LCB(r).pi <= (1 - eps) B / T  on the simplex with a null arm, where a mean
     is m = sum / (n + 1),  its radius  2 (sqrt(s m / (n + 1)) + s / (n + 1)),  s = a log(K D T)  and
-    eps = sqrt(s K / B) + log(T) s K / B.  B is the smallest of the budgets c T + start; all are of the size of largest
-    cost 1. An arm is drawn from pi; no arm need be pulled first.
+    eps = sqrt(s K / B) + log(T) s K / B,  at most 1.  B is the smallest of the budgets c T + start; all are of the size
+    of largest cost 1. An arm is drawn from pi; no arm need be pulled first. It is for large budgets: where eps is 1 it
+    plans to spend nothing.
 
     Reference: Agrawal, Devanur, "Bandits with concave rewards and convex knapsacks" (EC 2014). ``shrinkage=0`` is the
     program of Bernasconi, Castiglioni, Celli, Fusco, "Beyond primal-dual methods in bandits with stochastic and
@@ -281,6 +282,8 @@ class SlidingWindowUCB(OptimisticLP):
     @staticmethod
     def window_for(arms: int, rounds: int, variation: float) -> int:
         """The published length of a window, for a sum of changes of the means that is known; all rounds if it is 0."""
+        checks.whole("arms", arms, 1)
+        checks.rounds("rounds", rounds)
         if checks.real("variation", variation, 0) == 0.0:
             return rounds
         best = math.cbrt(arms * (rounds / variation) ** 2)

@@ -90,7 +90,7 @@ class QueuePacer(Policy):
 
     Second-hand: the constants of V_t and eps_t. ``tightening`` is s. Most of its regret is budget that eps_t leaves
     unspent; a tenth of it loses a quarter on the paper's 3 arms, but a hundredth of it is too little, and the guard has
-    to refuse a third of all rounds.
+    to refuse more than a third of all rounds.
 
     >>> QueuePacer(tightening=0.1)
     QueuePacer(slater=None, tightening=0.1)

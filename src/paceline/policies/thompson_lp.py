@@ -12,8 +12,9 @@ from paceline.kernels.estimates import known_costs, known_rewards
 from paceline.kernels.jit import kernel
 from paceline.kernels.random import DECISION, block, uniform
 from paceline.kernels.state import Decision, State
+from paceline.policies.long_run import stock_per_round
 from paceline.policies.one_phase import horizon_of
-from paceline.policies.optimism import Params, draw_from_mix, stock_per_round
+from paceline.policies.optimism import Params, draw_from_mix
 from paceline.policies.policy import Policy, Setting, learn_nothing
 
 DRAWN = 1

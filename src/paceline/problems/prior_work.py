@@ -64,7 +64,7 @@ def prior_work(problem: Problem, rounds: int) -> tuple[PriorWork, ...]:
     >>> for row in prior_work(paper.three_arms(), 500_000):
     ...     print(f"{row.work}: {row.order:.1e}")
     Elumar, Tekin, Yagan: 2.4e+05
-    Bernasconi, Castiglioni, Celli, Fusco 2024: 7.1e+02
+    Bernasconi, Castiglioni, Celli, Fusco 2024c: 7.1e+02
     Kumar, Kleinberg 2022: 1.2e+06
     Li, Sun, Ye 2021: 1.6e+06
     Flajolet, Jaillet 2015: 1.3e+07
@@ -79,7 +79,7 @@ def prior_work(problem: Problem, rounds: int) -> tuple[PriorWork, ...]:
             elumar_order(rounds, s.arms, s.cost_gap, s.base_gap),
         ),
         PriorWork(
-            "Bernasconi, Castiglioni, Celli, Fusco 2024",
+            "Bernasconi, Castiglioni, Celli, Fusco 2024c",
             "replenishable, sublinear violations",
             "sqrt(T)",
             bernasconi_order(rounds),
@@ -173,7 +173,7 @@ def elumar_order(rounds: int, arms: int, cost_gap: float, gap: float) -> float:
 
 
 def bernasconi_order(rounds: int) -> float:
-    """sqrt(T):  replenishable knapsacks, violations of that order allowed; of the instance nothing is used.
+    """sqrt(T):  beyond primal-dual methods, violations of that order allowed; of the instance nothing is used.
 
     >>> bernasconi_order(100)
     10.0

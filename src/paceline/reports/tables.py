@@ -41,6 +41,15 @@ LATEX = {
     "…": r"\dots{}",
     "†": r"$\dagger$",
     "·": r"$\cdot$",
+    "√": r"$\surd$",
+    "²": "$^2$",
+    "³": "$^3$",
+    "≥": r"$\geq$",
+    "Δ": r"$\Delta$",
+    "δ": r"$\delta$",
+    "κ": r"$\kappa$",
+    "λ": r"$\lambda$",
+    "ğ": r"\u{g}",
 }
 
 
@@ -104,8 +113,8 @@ class Table:
         lines = ["| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |" for cells in whole]
         return "\n".join([lines[0], rule, *lines[1:], *(f"\n{note}" for note in self.notes)])
 
-    def to_latex(self) -> str:
-        r"""The same as a booktabs tabular.
+    def to_latex(self, words: bool = False) -> str:
+        r"""The same as a booktabs tabular; ``words`` sets all columns left.
 
         >>> print(Table(("policy", "regret"), (("a_b", "5 [4, 6] × 2"),)).to_latex(), end="")
         % needs \usepackage{booktabs}
@@ -120,7 +129,7 @@ class Table:
         heading, *rows = (" & ".join(map(escape_latex, cells)) + r" \\" for cells in (self.headings, *self.rows))
         lines = [
             r"% needs \usepackage{booktabs}",
-            rf"\begin{{tabular}}{{l{'r' * (len(self.headings) - 1)}}}",
+            rf"\begin{{tabular}}{{l{('l' if words else 'r') * (len(self.headings) - 1)}}}",
             r"\toprule",
             heading,
             r"\midrule",
