@@ -23,9 +23,9 @@ import paceline as pl
 from benchmarks import fleet_kills, fleet_partition
 from benchmarks.turns import fastest, line
 from paceline.compile import compile_ahead
-from paceline.fleet.member import GROWTH
 from paceline.fleet.sqlite import SQLiteStore
 from paceline.fleet.sums import learned, sums_from
+from paceline.fleet.worker import GROWTH
 from paceline.live.changes import learn_from_others
 
 UNIT = 2**32

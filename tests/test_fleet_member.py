@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import paceline as pl
 from paceline.errors import FleetExists, StoreFailed, UnknownFleet
-from paceline.fleet import member as module
 from paceline.fleet import process as here
+from paceline.fleet import worker as module
 from paceline.fleet.sqlite import SQLiteStore
 from paceline.live.verify import Examination
 
@@ -289,6 +289,38 @@ def test_news_in_parts_of_a_closed_worker_frees_each_resource_once(store):
     check_books(store, [other])
 
 
+@pytest.mark.parametrize("when", ["before", "after", "while"])
+def test_a_decision_told_its_reward_alone_cannot_be_cancelled_after_its_worker_has_closed(when, store):
+    """As of a worker that lives: whoever has a reward has acted, and the cost is still to come."""
+    one, other = joined(store, **SETTINGS), joined(store)
+    decision = pull(one)
+    teller = one if when == "before" else other
+    teller.tell(decision.id, reward=0.5)
+    if when == "while":
+        other.sync()  # on its way
+    one.close()
+    other.cancel(decision.id)
+    other.sync()
+    assert store.account("ads").past.reserved == (UNIT,)
+    other.tell(decision.id, cost=0.25)
+    other.sync()
+    account = store.account("ads")
+    assert (account.past.reserved, account.past.spent) == ((0,), (UNIT // 4,))
+    check_books(store, [other])
+
+
+def test_news_of_others_is_delivered_before_the_next_exchange(store):
+    one, other = joined(store, **SETTINGS), joined(store)
+    decision = pull(one)
+    for _ in range(2):  # what waits, waits once
+        other.tell(decision.id, reward=0.5, cost=0.25)
+    assert (other.has_unsent, len(other._unsent)) == (True, 1)
+    other.deliver()
+    assert not other.has_unsent
+    one.sync()
+    assert (one.spent, len(one.pending)) == (0.25, 0)
+
+
 # Debts.
 
 
@@ -405,9 +437,9 @@ def test_news_of_others_in_several_resources(store):
 def test_news_that_nobody_can_take_in_holds_nobody_up(store, caplog):
     one, other = joined(store, **SETTINGS), joined(store)
     decision, life = pull(one), one._standing.life
-    other._unsent.append((life, {"id": f"{life}-1.0", "reward": float("nan")}))  # which the store cannot keep
+    other._unsent.add("no name", {"id": f"{life}-1.0", "reward": 0.5})  # which the store refuses
     for odd in ({"id": None}, {"id": f"{life}-1.0", "reward": {}, "cost": [[]]}, {"id": f"{life}-x"}, {}):
-        store.send("ads", life, odd)
+        store.send("ads", [(life, odd)])
     other.tell(decision.id, reward=0.5, cost=0.25)
     other.sync()
     one.sync()
@@ -1030,7 +1062,7 @@ def test_a_member_that_cannot_begin_lets_go_of_its_journal(store, tmp_path, monk
     def full(*_arguments):
         raise OSError(28, "No space left on device")
 
-    for thing, name in ((module.LifeFile, "write"), (module.Member, "_exchange_once")):
+    for thing, name in ((module.LifeFile, "write"), (module.Worker, "_exchange_once")):
         with monkeypatch.context() as patch:
             patch.setattr(thing, name, full)
             with pytest.raises(OSError, match="No space left"):
