@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from paceline.service.answers import Answer
+from paceline.service.answers import Answer, lines
 from paceline.service.limits import MOST_WAITING
 from paceline.service.problems import document
 
@@ -69,6 +69,7 @@ class Connection(HttpToolsProtocol):
     held: tuple[RequestResponseCycle, AtOnce] | None = None  # a request whose body is not here yet
     is_arriving = False  # whether a request has begun, and is not here yet
     since = 0.0  # when it began, or when the last answer was sent
+    first: tuple[Any, bytes] = None, b""  # the headers that the server puts first, which it renews every second
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody has come."""
@@ -119,7 +120,10 @@ class Connection(HttpToolsProtocol):
     def finish(self, cycle: RequestResponseCycle, answer: Answer) -> None:
         """Send an answer in one piece."""
         self.held = None
-        self.transport.write(answer.in_one_piece(self.server_state.default_headers, cycle.keep_alive))
+        headers = self.server_state.default_headers
+        if headers is not self.first[0]:
+            self.first = headers, lines(headers)
+        self.transport.write(answer.in_one_piece(self.first[1], cycle.keep_alive))
         cycle.response_started = cycle.response_complete = True
         if not cycle.keep_alive:
             self.transport.close()
