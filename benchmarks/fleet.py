@@ -10,6 +10,7 @@ python -m benchmarks.fleet partition    a network that is cut for a while
 
 import argparse
 import random
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -264,6 +265,7 @@ def main() -> None:
     sub.add_argument("--seconds", type=float, default=120.0)
     sub.set_defaults(run=partition)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # servers and workers are removed then, too
     options.run(options)
 
 
