@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 from flaky import flaky
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import paceline as pl
-from paceline.errors import FleetExists, StoreFailed, UnknownFleet
+from paceline.errors import Conflict, FleetExists, StoreFailed, UnknownFleet
 from paceline.fleet import process as here
 from paceline.fleet import worker as module
 from paceline.fleet.sqlite import SQLiteStore
@@ -836,6 +837,16 @@ def test_a_copy_that_is_never_used_hands_nothing_back(store):
     assert parent.headroom == 2.0
 
 
+def test_news_that_waits_is_sent_by_the_parent_alone(store):
+    one, other = joined(store, **SETTINGS), joined(store)
+    other.tell(pull(one).id, reward=0.5, cost=0.25)
+    with other._unsent._sending:  # another thread is sending
+        assert in_child(lambda: other.deliver() or other.has_unsent) is False
+    other.deliver()
+    one.sync()
+    assert one.spent == 0.25
+
+
 def test_a_copy_that_was_closed_begins_no_life(store):
     parent = joined(store, **SETTINGS)
 
@@ -1078,14 +1089,22 @@ class Fleet(RuleBasedStateMachine):
     """Members of one fleet in one process, and a store that fails before or after its work is done."""
 
     @initialize(
-        budget=st.sampled_from([0.0, 0.25, 1.0]), start=st.sampled_from([0.0, 3.0, 30.0]), seed=st.integers(0, 9)
+        names=st.sampled_from([("cost",), ("money", "calls")]),
+        budget=st.sampled_from([0.0, 0.25, 1.0]),
+        start=st.sampled_from([0.0, 3.0, 30.0]),
+        seed=st.integers(0, 9),
     )
-    def begin(self, budget, start, seed):
-        self.store = SQLiteStore(":memory:")
-        self.store.make("ads", {"arms": ["a", "b"], "budget": budget, "start": start, "rounds": 50}, by="me")
+    def begin(self, names, budget, start, seed):
+        self.store, self.names = SQLiteStore(":memory:"), names
+        amounts = {"budget": self.amount(budget), "start": self.amount(start)}
+        self.store.make("ads", {"arms": ["a", "b"], "rounds": 50, **amounts}, by="me")
         self.members, self.dead, self.open = [], [], []
         self.random = random.Random(seed)
         self.come()
+
+    def amount(self, one):
+        """The same of every resource."""
+        return one if len(self.names) == 1 else dict.fromkeys(self.names, one)
 
     @precondition(lambda self: len(self.members) < 4)
     @rule()
@@ -1107,7 +1126,23 @@ class Fleet(RuleBasedStateMachine):
     def tell(self, which, cost):
         member, _ = self.members[which % len(self.members)]  # whoever it is
         id = self.open.pop(self.random.randrange(len(self.open)))
-        member.tell(id, reward=0.5, cost=cost, overrun=cost > 1.0)
+        with suppress(Conflict):  # a part of it may have been told
+            member.tell(id, reward=0.5, cost=self.amount(cost), overrun=cost > 1.0)
+
+    @precondition(lambda self: self.members and self.open)
+    @rule(which=st.integers(0, 3), part=st.sampled_from(["reward", "cost", "cancel", "expire"]), is_last=st.booleans())
+    def tell_in_part(self, which, part, is_last):
+        """A part of an outcome, or the end of a decision; more may be told of it, by anybody."""
+        member, _ = self.members[which % len(self.members)]
+        at = self.random.randrange(len(self.open))
+        id = self.open.pop(at) if is_last else self.open[at]
+        with suppress(Conflict):
+            if part == "reward":
+                member.tell(id, reward=0.5)
+            elif part == "cost":
+                member.tell(id, cost=0.25 if len(self.names) == 1 else {self.random.choice(self.names): 0.25})
+            else:
+                getattr(member, part)(id)
 
     @precondition(lambda self: self.members)
     @rule(which=st.integers(0, 3), fails=st.sampled_from([None, None, None, "before", "after"]))
@@ -1135,7 +1170,7 @@ class Fleet(RuleBasedStateMachine):
 
     @rule(units=st.integers(1, 2**34))
     def credit(self, units):
-        self.store.credit("ads", {"cost": units}, by="me")
+        self.store.credit("ads", dict.fromkeys(self.names, units), by="me")
 
     @precondition(lambda self: self.members)
     @rule(which=st.integers(0, 3))
@@ -1148,11 +1183,12 @@ class Fleet(RuleBasedStateMachine):
     @precondition(lambda self: self.members)
     @rule(budget=st.sampled_from([0.5, 0.75, 1.0]))
     def change(self, budget):
-        self.members[0][0].set(budget=budget)
+        self.members[0][0].set(budget=self.amount(budget))
 
     @invariant()
     def is_never_over(self):
         if hasattr(self, "store"):
+            assert min(self.store.account("ads").past.reserved) >= 0
             check_books(self.store, [*(member for member, _ in self.members), *self.dead])
 
     def teardown(self):

@@ -282,6 +282,7 @@ class Worker(Bandit):
     def stop_in_copy(self) -> None:
         """In a forked copy of the process this worker begins a life of its own, when it is used."""
         self._lock, self._exchange_lock = RLock(), Lock()
+        self._unsent = Unsent()  # what waits is for the parent to send
         if self._journal is not None:
             self._journal.close()
         if not self._is_closed:
