@@ -188,6 +188,7 @@ def delivers_news(store: Store, fleet: str) -> None:
     other.cursor = other.sync().news[0][0]
     store.close_worker(fleet, "one", "one", by="me")
     store.send(fleet, [("nobody", {"id": "nobody-1"})])
+    store.send(fleet, [])
     assert [document["id"] for _, document in other.sync().news] == [
         "one-2",
         "one-3",
