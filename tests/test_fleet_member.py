@@ -406,6 +406,7 @@ def test_ids_that_no_worker_can_have_are_refused_at_once(id, store):
         {"reward": "much"},
         {"reward": -0.5},
         {"cost": -0.5},
+        {"cost": 1.5},  # above what can have been reserved
         {"cost": {"money": 0.5}},
         {"cost": [0.5]},
         {},

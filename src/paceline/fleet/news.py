@@ -79,7 +79,11 @@ def news_of(ledger: Ledger, id: str, reward: Any, cost: Any, overrun: bool) -> d
         given = float(reward) if isinstance(reward, bool | np.bool_) else reward
         news["reward"] = checks.real(f"reward of {decision}", given, 0, ledger.max_reward)
     pairs = zip(config.resources, config.in_order("cost", cost), strict=True)
-    costs = {one.name: one.check_cost(decision, given, None) for one, given in pairs if given is not None}
+    costs = {  # whatever was reserved, it is at most the scale
+        one.name: one.check_cost(decision, given, None if overrun else one.scale)
+        for one, given in pairs
+        if given is not None
+    }
     if costs:
         news["cost"] = next(iter(costs.values())) if config.is_unnamed else costs
     if len(news) == 1:
