@@ -12,15 +12,19 @@ import random
 import signal
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, TypeVar
 
 import paceline as pl
 from benchmarks.postgres import Cluster
 from paceline.errors import PacelineError, StoreFailed
 from paceline.fleet.store import open_store
+
+T = TypeVar("T")
 
 UNIT = 2**32
 SETTINGS = {"arms": ["a", "b", "c"], "budget": 0.4, "start": 500.0, "max_cost": {"a": 0.25, "b": 1.0, "c": 0.5}}
@@ -106,12 +110,21 @@ def work(address: str, folder: Path, seed: int, most_rounds: int | None = None) 
 
 
 class Nursery:
-    """Forks workers that have nothing to load, and kills them."""
+    """Forks workers that have nothing to load, and kills them; in the end, all of them."""
 
-    def __init__(self, address: str, folder: Path) -> None:
+    def __init__(self, address: str, folder: Path, workers: int) -> None:
         self.address, self.folder = address, folder
         self.living: list[tuple[int, int]] = []  # their processes, and their numbers
         self.born = 0
+        for _ in range(workers):
+            self.bear()
+
+    def __enter__(self) -> "Nursery":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        while self.living:
+            self.kill(0)
 
     def bear(self) -> None:
         """One more worker."""
@@ -198,53 +211,51 @@ def run(kills: int, restarts: int, workers: int = 8, seed: int = 1, say: Any = N
     Every other kill is of a worker that has made a round, however long that takes; those between come at any moment,
     also while a worker begins. So at least half of the killed have lived, on a slow machine, too.
     """
-    from tempfile import TemporaryDirectory
-
     draws = random.Random(seed)
     cluster = Cluster()
     looks = []
-    nursery = None
     try:
         with TemporaryDirectory() as name:
             folder = Path(name)
             with open_store(cluster.address) as store:
                 store.make("kills", SETTINGS, by="benchmark")
-            nursery = Nursery(cluster.address, folder)
-            for _ in range(workers):
-                nursery.bear()
-            time.sleep(1.0)
-            every = max(kills // max(restarts, 1), 1)
-            for number in range(1, kills + 1):
-                time.sleep(draws.uniform(0.0, 0.08))
-                victim = draws.randrange(len(nursery.living))
-                if number % 2:
-                    nursery.wait_for(victim)
-                nursery.kill(victim)
-                nursery.bear()
-                if number % every == 0:
-                    cluster.restart()
-                    with open_store(cluster.address) as store:
-                        store.credit("kills", {"cost": UNIT * draws.randrange(1, 20)}, by="benchmark")
-                if number % max(every // 2, 5) == 0 or number == kills:
-                    time.sleep(0.1)
-                    with nursery.stopped():
-                        looks.append(settled_look(cluster.address, folder))
-                    if say is not None:
-                        say(number, looks[-1])
+            with Nursery(cluster.address, folder, workers) as nursery:
+                time.sleep(1.0)
+                every = max(kills // max(restarts, 1), 1)
+                for number in range(1, kills + 1):
+                    time.sleep(draws.uniform(0.0, 0.08))
+                    victim = draws.randrange(len(nursery.living))
+                    if number % 2:
+                        nursery.wait_for(victim)
+                    nursery.kill(victim)
+                    nursery.bear()
+                    if number % every == 0:
+                        cluster.restart()
+                        units = UNIT * draws.randrange(1, 20)
+                        patiently(partial(credit, cluster.address, units, f"restart-{number}"))
+                    if number % max(every // 2, 5) == 0 or number == kills:
+                        time.sleep(0.1)
+                        with nursery.stopped():
+                            looks.append(patiently(partial(look, cluster.address, folder)))
+                        if say is not None:
+                            say(number, looks[-1])
     finally:
-        if nursery is not None:
-            for _ in range(len(nursery.living)):
-                nursery.kill(0)
         cluster.remove()
     return looks
 
 
-def settled_look(address: str, folder: Path) -> Look:
-    """A look; a transaction of a worker that stands still may keep a row for a moment, until the server ends it."""
-    give_up = time.monotonic() + 30.0
+def credit(address: str, units: int, key: str) -> None:
+    """Money that comes in once, however often it is tried."""
+    with open_store(address) as store:
+        store.credit("kills", {"cost": units}, by="benchmark", key=key)
+
+
+def patiently(work: Callable[[], T]) -> T:
+    """Try until the store answers: a transaction of a worker that stands still, or waits its turn, may keep a row."""
+    give_up = time.monotonic() + 60.0
     while True:
         try:
-            return look(address, folder)
+            return work()
         except StoreFailed:
             if time.monotonic() > give_up:
                 raise

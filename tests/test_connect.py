@@ -350,6 +350,26 @@ def test_news_is_repeated_until_it_is_taken():
         ] * 3
 
 
+def test_news_that_the_service_cannot_take_now_lets_other_news_go_first():
+    """A process cannot pass on news of another one while the store is gone; that must not keep it from its own."""
+    is_back = threading.Event()
+
+    def answer(path, body):
+        if path.endswith("/cancel") and not is_back.is_set():
+            return 0.0, 503, {"detail": "the store is gone"}
+        return 0.0, 200, {"items": [{"id": item["id"], "result": "taken"} for item in body["items"]]}
+
+    with fake(answer) as (address, seen), pl.connect(address, "ads") as bandit:
+        bandit.cancel("other-1")
+        bandit.tell("web-1", reward=1.0)
+        while len(bandit._outbox.waiting) > 1:
+            time.sleep(0.01)
+        assert ("/v1/bandits/ads/tell", {"items": [{"id": "web-1", "reward": 1.0}]}) in [one[:2] for one in seen]
+        is_back.set()
+        assert bandit.flush(10)
+        assert seen[-1][1] == {"items": [{"id": "other-1"}]}
+
+
 def test_a_credit_of_which_nobody_knows_is_repeated_with_the_same_key():
     failures = iter([503, 503])
     with (

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 from flaky import flaky
@@ -18,9 +19,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import paceline as pl
-from paceline.errors import FleetExists, StoreFailed, UnknownFleet
-from paceline.fleet import member as module
+from paceline.errors import Conflict, FleetExists, StoreFailed, UnknownFleet
 from paceline.fleet import process as here
+from paceline.fleet import worker as module
 from paceline.fleet.sqlite import SQLiteStore
 from paceline.live.verify import Examination
 
@@ -289,6 +290,38 @@ def test_news_in_parts_of_a_closed_worker_frees_each_resource_once(store):
     check_books(store, [other])
 
 
+@pytest.mark.parametrize("when", ["before", "after", "while"])
+def test_a_decision_told_its_reward_alone_cannot_be_cancelled_after_its_worker_has_closed(when, store):
+    """As of a worker that lives: whoever has a reward has acted, and the cost is still to come."""
+    one, other = joined(store, **SETTINGS), joined(store)
+    decision = pull(one)
+    teller = one if when == "before" else other
+    teller.tell(decision.id, reward=0.5)
+    if when == "while":
+        other.sync()  # on its way
+    one.close()
+    other.cancel(decision.id)
+    other.sync()
+    assert store.account("ads").past.reserved == (UNIT,)
+    other.tell(decision.id, cost=0.25)
+    other.sync()
+    account = store.account("ads")
+    assert (account.past.reserved, account.past.spent) == ((0,), (UNIT // 4,))
+    check_books(store, [other])
+
+
+def test_news_of_others_is_delivered_before_the_next_exchange(store):
+    one, other = joined(store, **SETTINGS), joined(store)
+    decision = pull(one)
+    for _ in range(2):  # what waits, waits once
+        other.tell(decision.id, reward=0.5, cost=0.25)
+    assert (other.has_unsent, len(other._unsent)) == (True, 1)
+    other.deliver()
+    assert not other.has_unsent
+    one.sync()
+    assert (one.spent, len(one.pending)) == (0.25, 0)
+
+
 # Debts.
 
 
@@ -373,6 +406,7 @@ def test_ids_that_no_worker_can_have_are_refused_at_once(id, store):
         {"reward": "much"},
         {"reward": -0.5},
         {"cost": -0.5},
+        {"cost": 1.5},  # above what can have been reserved
         {"cost": {"money": 0.5}},
         {"cost": [0.5]},
         {},
@@ -405,9 +439,9 @@ def test_news_of_others_in_several_resources(store):
 def test_news_that_nobody_can_take_in_holds_nobody_up(store, caplog):
     one, other = joined(store, **SETTINGS), joined(store)
     decision, life = pull(one), one._standing.life
-    other._unsent.append((life, {"id": f"{life}-1.0", "reward": float("nan")}))  # which the store cannot keep
+    other._unsent.add("no name", {"id": f"{life}-1.0", "reward": 0.5})  # which the store refuses
     for odd in ({"id": None}, {"id": f"{life}-1.0", "reward": {}, "cost": [[]]}, {"id": f"{life}-x"}, {}):
-        store.send("ads", life, odd)
+        store.send("ads", [(life, odd)])
     other.tell(decision.id, reward=0.5, cost=0.25)
     other.sync()
     one.sync()
@@ -804,6 +838,16 @@ def test_a_copy_that_is_never_used_hands_nothing_back(store):
     assert parent.headroom == 2.0
 
 
+def test_news_that_waits_is_sent_by_the_parent_alone(store):
+    one, other = joined(store, **SETTINGS), joined(store)
+    other.tell(pull(one).id, reward=0.5, cost=0.25)
+    with other._unsent._sending:  # another thread is sending
+        assert in_child(lambda: other.deliver() or other.has_unsent) is False
+    other.deliver()
+    one.sync()
+    assert one.spent == 0.25
+
+
 def test_a_copy_that_was_closed_begins_no_life(store):
     parent = joined(store, **SETTINGS)
 
@@ -1030,7 +1074,7 @@ def test_a_member_that_cannot_begin_lets_go_of_its_journal(store, tmp_path, monk
     def full(*_arguments):
         raise OSError(28, "No space left on device")
 
-    for thing, name in ((module.LifeFile, "write"), (module.Member, "_exchange_once")):
+    for thing, name in ((module.LifeFile, "write"), (module.Worker, "_exchange_once")):
         with monkeypatch.context() as patch:
             patch.setattr(thing, name, full)
             with pytest.raises(OSError, match="No space left"):
@@ -1046,14 +1090,22 @@ class Fleet(RuleBasedStateMachine):
     """Members of one fleet in one process, and a store that fails before or after its work is done."""
 
     @initialize(
-        budget=st.sampled_from([0.0, 0.25, 1.0]), start=st.sampled_from([0.0, 3.0, 30.0]), seed=st.integers(0, 9)
+        names=st.sampled_from([("cost",), ("money", "calls")]),
+        budget=st.sampled_from([0.0, 0.25, 1.0]),
+        start=st.sampled_from([0.0, 3.0, 30.0]),
+        seed=st.integers(0, 9),
     )
-    def begin(self, budget, start, seed):
-        self.store = SQLiteStore(":memory:")
-        self.store.make("ads", {"arms": ["a", "b"], "budget": budget, "start": start, "rounds": 50}, by="me")
+    def begin(self, names, budget, start, seed):
+        self.store, self.names = SQLiteStore(":memory:"), names
+        amounts = {"budget": self.amount(budget), "start": self.amount(start)}
+        self.store.make("ads", {"arms": ["a", "b"], "rounds": 50, **amounts}, by="me")
         self.members, self.dead, self.open = [], [], []
         self.random = random.Random(seed)
         self.come()
+
+    def amount(self, one):
+        """The same of every resource."""
+        return one if len(self.names) == 1 else dict.fromkeys(self.names, one)
 
     @precondition(lambda self: len(self.members) < 4)
     @rule()
@@ -1075,7 +1127,23 @@ class Fleet(RuleBasedStateMachine):
     def tell(self, which, cost):
         member, _ = self.members[which % len(self.members)]  # whoever it is
         id = self.open.pop(self.random.randrange(len(self.open)))
-        member.tell(id, reward=0.5, cost=cost, overrun=cost > 1.0)
+        with suppress(Conflict):  # a part of it may have been told
+            member.tell(id, reward=0.5, cost=self.amount(cost), overrun=cost > 1.0)
+
+    @precondition(lambda self: self.members and self.open)
+    @rule(which=st.integers(0, 3), part=st.sampled_from(["reward", "cost", "cancel", "expire"]), is_last=st.booleans())
+    def tell_in_part(self, which, part, is_last):
+        """A part of an outcome, or the end of a decision; more may be told of it, by anybody."""
+        member, _ = self.members[which % len(self.members)]
+        at = self.random.randrange(len(self.open))
+        id = self.open.pop(at) if is_last else self.open[at]
+        with suppress(Conflict):
+            if part == "reward":
+                member.tell(id, reward=0.5)
+            elif part == "cost":
+                member.tell(id, cost=0.25 if len(self.names) == 1 else {self.random.choice(self.names): 0.25})
+            else:
+                getattr(member, part)(id)
 
     @precondition(lambda self: self.members)
     @rule(which=st.integers(0, 3), fails=st.sampled_from([None, None, None, "before", "after"]))
@@ -1103,7 +1171,7 @@ class Fleet(RuleBasedStateMachine):
 
     @rule(units=st.integers(1, 2**34))
     def credit(self, units):
-        self.store.credit("ads", {"cost": units}, by="me")
+        self.store.credit("ads", dict.fromkeys(self.names, units), by="me")
 
     @precondition(lambda self: self.members)
     @rule(which=st.integers(0, 3))
@@ -1116,11 +1184,12 @@ class Fleet(RuleBasedStateMachine):
     @precondition(lambda self: self.members)
     @rule(budget=st.sampled_from([0.5, 0.75, 1.0]))
     def change(self, budget):
-        self.members[0][0].set(budget=budget)
+        self.members[0][0].set(budget=self.amount(budget))
 
     @invariant()
     def is_never_over(self):
         if hasattr(self, "store"):
+            assert min(self.store.account("ads").past.reserved) >= 0
             check_books(self.store, [*(member for member, _ in self.members), *self.dead])
 
     def teardown(self):

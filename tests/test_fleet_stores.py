@@ -240,7 +240,7 @@ def test_a_file_is_kept_and_the_tables_are_made_once(tmp_path):
         with open_store(f"sqlite:///{tmp_path}/fleet.db") as store:
             store.make("ads", SETTINGS, by="me")
     with closing(sqlite3.connect(tmp_path / "fleet.db")) as connection:
-        assert connection.execute("SELECT number FROM migration").fetchall() == [(1,), (2,), (3,)]
+        assert connection.execute("SELECT number FROM migration").fetchall() == [(1,), (2,), (3,), (4,)]
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
@@ -367,7 +367,7 @@ def test_calls_on_a_fleet_that_is_none(file):
         lambda: file.credit("x", {"cost": 1}, by="me"),
         lambda: file.hello("x", Hello("w", "w")),
         lambda: file.sync("x", message),
-        lambda: file.send("x", "w", {}),
+        lambda: file.send("x", [("w", {})]),
         lambda: file.answer("x", "k", {}),
         lambda: file.workers("x"),
         lambda: file.close_worker("x", "w", "w", by="me"),

@@ -1,6 +1,7 @@
 """The service as a client meets it: every operation, and what becomes of money and rounds."""
 
 import asyncio
+import json
 import os
 import re
 import time
@@ -11,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from service import ADS, rounds, service
 
 from paceline.errors import StoreFailed
+from paceline.fleet.sqlite import SQLiteStore
 from paceline.service import endpoints, openapi
 from paceline.service.hosted import Hosted
 from paceline.service.operations import OPERATIONS
@@ -205,6 +207,44 @@ def test_a_bandit_that_takes_long_to_open_is_not_lost(tmp_path, monkeypatch):
             assert time.monotonic() < end
         assert begun == ["ads"]
         assert len(client.host.store.workers("ads")) == 1
+
+
+@pytest.mark.parametrize("verb", ["tell", "cancel", "expire", "step"])
+def test_news_of_another_process_is_in_the_store_before_it_is_acknowledged(client, tmp_path, monkeypatch, verb):
+    """So no kill can lose it. If the store does not take it, that is a 503, and the rest of the request is done."""
+    with service(tmp_path, worker="web-2") as other:
+        other.get(B)
+        theirs, ours = pull(client), pull(other)
+        news = [{"id": one["id"], **({"cost": 0.1} if verb in ("tell", "step") else {})} for one in (ours, theirs)]
+        body = {"tells": news} if verb == "step" else {"items": news}
+        send = SQLiteStore.send
+        monkeypatch.setattr(SQLiteStore, "send", gone)
+        assert other.post(f"{B}/{verb}", json=body).status_code == 503
+        assert other.host.joined["ads"].member.reserved == 0.0
+        monkeypatch.setattr(SQLiteStore, "send", send)
+        items = other.post(f"{B}/{verb}", json=body).json()["items"]
+        assert [item["result"] for item in items] == ["known", "taken"]
+        assert not other.host.joined["ads"].member.has_unsent
+        other.host.joined["ads"].member.close = lambda: None  # as after a kill
+        client.host.joined["ads"].member.sync()
+        assert client.host.joined["ads"].member.reserved == 0.0
+
+
+def gone(*_):
+    raise StoreFailed("the store has gone")
+
+
+def test_news_of_another_process_is_not_answered_at_once(client):
+    """The short way waits for nothing, so that it leaves such a request as it is to the usual one."""
+    client.get("/v1/whoami")  # the tokens are known
+    ours, scope = pull(client)["id"], {"method": "POST", "path": f"{B}/tell"}
+    scope["headers"] = [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    at_once = client.app.prompt(scope)
+    theirs = ours.replace("web-1", "web-2")
+    for items, is_answered in (([ours, theirs], False), ([theirs], False), ([ours], True), ([ours], True)):
+        answer = at_once(scope, json.dumps({"items": [{"id": id, "cost": 0.1} for id in items]}).encode())
+        assert (answer is not None) == is_answered
+    assert json.loads(answer.body) == {"items": [{"id": ours, "result": "known"}]}
 
 
 def test_requests_with_one_key_at_the_same_time_are_one_request(client):

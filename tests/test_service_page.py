@@ -248,6 +248,8 @@ def test_a_bandit_that_starves_says_so(look, served):
         play(bandit, 120)
         page = look("poor")
         says(page, "notes", "Starving")
+        assert "– best" in page.inner_text("#arms")  # nothing was pulled: no share is the best yet
+        assert "reward per unit" in page.inner_text("#figures")
 
 
 @pytest.mark.parametrize("width", WIDTHS)

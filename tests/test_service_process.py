@@ -245,6 +245,23 @@ def test_a_key_gives_the_same_decisions_after_a_kill(has_journal, tmp_path):
         assert (here["rounds"], here["pending"]) == ((3, len(pulled)) if has_journal else (0, 0))
 
 
+def test_news_of_another_service_that_was_acknowledged_survives_a_kill(tmp_path):
+    path = "/v1/bandits/ads"
+    with serving(tmp_path, "--worker", "owner") as owner, serving(tmp_path, "--worker", "teller") as teller:
+        assert request(owner.address, path, {**ADS, "start": 100.0}, "PUT")[0] == 201
+        assert request(teller.address, path)[0] == 200
+        decisions = request(owner.address, f"{path}/ask", {"count": 50, "arms": ["banner"]})[1]["decisions"]
+        news = {"items": [{"id": one["id"], "reward": 1, "cost": 0.05} for one in decisions]}
+        status, answer = request(teller.address, f"{path}/tell", news)
+        teller.stop(signal.SIGKILL)
+        assert (status, [item["result"] for item in answer["items"]]) == (200, ["taken"] * 50)
+        end = time.monotonic() + 10
+        while request(owner.address, path)[1]["here"]["pending"] and time.monotonic() < end:
+            time.sleep(0.1)
+        again = request(owner.address, f"{path}/tell", news)[1]
+        assert [item["result"] for item in again["items"]] == ["known"] * 50
+
+
 def test_the_demonstration_runs_by_itself_and_leaves_nothing_behind(tmp_path):
     environment = {"TMPDIR": str(tmp_path)}
     with Process("--no-browser", "--speed", 5, env=environment, command="demo") as demo:

@@ -1,6 +1,7 @@
 """What goes over the wire, byte by byte: the short way and the usual way give the same answers, whoever sends what."""
 
 import json
+import select
 import socket
 import time
 from contextlib import ExitStack
@@ -178,6 +179,31 @@ def test_requests_that_come_at_once_are_answered_in_their_order(port):
         line.send(data)
         found = [len(json.loads(line.read()[2])["decisions"]) for _ in range(count)]
     assert found == [1 + number % 7 for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    "sent", [b"nonsense\r\n\r\n", written(Transfer_Encoding="chunked"), written(Content_Length="-1")]
+)
+def test_what_is_no_http_is_refused_in_a_problem_document(sent, port):
+    with Line(port) as line:
+        line.send(sent)
+        status, headers, content = line.read()
+        assert (status, headers[b"content-type"]) == (400, b"application/problem+json")
+        assert json.loads(content)["status"] == 400
+        assert line.is_over()
+
+
+@pytest.mark.parametrize("begins", [b"POST /v1 HTTP/1.1\r\nX: ", b"GET /"])
+def test_a_head_without_an_end_is_refused(begins, port):
+    with Line(port) as line:
+        line.send(begins)
+        for _ in range(10):
+            line.send(b"a" * 20_000)
+            if select.select([line.socket], [], [], 0.3)[0]:
+                break
+        status, _, content = line.read()
+        assert (status, json.loads(content)["title"]) == (431, "Too large")
+        assert line.is_over()
 
 
 def test_large_bodies_come_in_pieces_and_not_above_the_limit(port):

@@ -1,15 +1,11 @@
 """One exchange of a worker with the store: what its books say, and what becomes of the answer."""
 
-import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from paceline import checks
-from paceline.errors import InvalidValue, JournalFailed, in_one_line
 from paceline.fleet import protocol
-from paceline.fleet.lives import Intent, parts_of
+from paceline.fleet.lives import Intent
+from paceline.fleet.news import hear
 from paceline.fleet.protocol import Answer, Figures, Left, Units
 from paceline.fleet.settings import apply_change
 from paceline.fleet.sums import learned, sums_from
@@ -21,9 +17,7 @@ from paceline.live.ledger import Ledger
 from paceline.live.pulls import RESERVED, TOLD, Row, Told
 
 if TYPE_CHECKING:
-    from paceline.fleet.member import Member
-
-LOG = logging.getLogger("paceline")
+    from paceline.fleet.worker import Worker
 
 MOST_AT_ONCE = 2**52  # units that one credit brings: a float has them exactly
 OTHERS = "fleet"  # the name under which the sums of all others stand in a journal
@@ -32,7 +26,7 @@ OTHERS = "fleet"  # the name under which the sums of all others stand in a journ
 # What the books say.
 
 
-def figures_of(member: "Member") -> Figures:
+def figures_of(member: "Worker") -> Figures:
     """What the books of a worker show; they must not change meanwhile."""
     ledger, standing = member._ledger, member._standing
     books, every = ledger.arm_set.books, range(len(ledger.rolled))
@@ -59,8 +53,9 @@ def left_open(pull: Row) -> Left:
     reserved: Units = pull[RESERVED]
     told: Told | None = pull[TOLD]
     if told is None:
-        return reserved
-    return tuple([units if cost is None else None for units, cost in zip(reserved, told.costs, strict=True)])
+        return Left(reserved)
+    unknown = tuple([units if cost is None else None for units, cost in zip(reserved, told.costs, strict=True)])
+    return Left(unknown, told.reward is not None or None in unknown)
 
 
 def largest_costs(ledger: Ledger) -> Units:
@@ -69,7 +64,7 @@ def largest_costs(ledger: Ledger) -> Units:
     return tuple(map(max, *reserves)) if len(reserves) > 1 else (reserves or [ledger.no_units])[0]
 
 
-def target_of(member: "Member", figures: Figures) -> Units:
+def target_of(member: "Worker", figures: Figures) -> Units:
     """The headroom that a worker would like to have.
 
     Two largest costs to begin with. A worker that spends draws ahead: twice what it has spent since the last exchange,
@@ -97,7 +92,7 @@ def target_of(member: "Member", figures: Figures) -> Units:
 # What becomes of the answer.
 
 
-def book_money(member: "Member", units: Units) -> None:
+def book_money(member: "Worker", units: Units) -> None:
     """Credit or debit units on the worker's line, exactly; the policy's rate does not follow."""
     ledger = member._ledger
     amounts = [currency.amount(units[d]) if units[d] else None for d, currency in enumerate(ledger.currencies)]
@@ -109,7 +104,7 @@ def book_money(member: "Member", units: Units) -> None:
             (Bandit.credit if sign > 0 else Bandit.debit)(member, amount, rate=False)
 
 
-def repay_pool(member: "Member", figures: Figures) -> bool:
+def repay_pool(member: "Worker", figures: Figures) -> bool:
     """Give back this worker's share of what the pool owes, if it owes; whether the books have changed."""
     answer = member._answer
     if answer is None or min(answer.pool) >= 0:
@@ -121,7 +116,7 @@ def repay_pool(member: "Member", figures: Figures) -> bool:
     return True
 
 
-def hand_over(member: "Member", keeps_debt: bool) -> None:
+def hand_over(member: "Worker", keeps_debt: bool) -> None:
     """Take all headroom off the line, to be given back; a debt goes with it unless the worker keeps it."""
     while True:
         left = [member._ledger.headroom(d) for d in range(len(member._ledger.rolled))]
@@ -132,7 +127,7 @@ def hand_over(member: "Member", keeps_debt: bool) -> None:
         move_money(member, tuple([-each for each in units]), protocol.give_back(member._standing, units))
 
 
-def move_money(member: "Member", units: Units, standing: protocol.Standing) -> None:
+def move_money(member: "Worker", units: Units, standing: protocol.Standing) -> None:
     """Book money that comes from the store or goes back: all or nothing.
 
     With a journal a crash in between is found out. If booking fails otherwise, what was granted counts as taken, and
@@ -150,7 +145,7 @@ def move_money(member: "Member", units: Units, standing: protocol.Standing) -> N
         member._keep_life(standing)
 
 
-def take_in(member: "Member", answer: Answer) -> None:
+def take_in(member: "Worker", answer: Answer) -> None:
     """Let everything happen that an answer brings."""
     with member._lock:
         standing, more = protocol.take(member._standing, answer)
@@ -162,11 +157,11 @@ def take_in(member: "Member", answer: Answer) -> None:
         set_pace(member, answer)
     for number, news in answer.news:
         if number > member._cursor:
-            hear_news(member, news)
+            hear(member, news)
             member._cursor = number
 
 
-def take_change(member: "Member", change: Mapping[str, Any]) -> None:
+def take_change(member: "Worker", change: Mapping[str, Any]) -> None:
     """Let a change of the settings happen here; one that has happened before a crash is passed over."""
     if "add" not in change or change["add"]["arm"] not in member._ledger.arm_set.slot_by_name:
         apply_change(member, change, is_worker=True)
@@ -174,7 +169,7 @@ def take_change(member: "Member", change: Mapping[str, Any]) -> None:
     member._keep_life(member._standing)
 
 
-def learn(member: "Member", answer: Answer) -> None:
+def learn(member: "Worker", answer: Answer) -> None:
     """Learn from the others, if they have learned something. In a journal it is an event like any other."""
     ledger = member._ledger
     if answer.others == member._others:
@@ -214,7 +209,7 @@ def as_report(ledger: Ledger, said: protocol.Sums) -> dict[str, Any]:
     return checked
 
 
-def set_pace(member: "Member", answer: Answer) -> None:
+def set_pace(member: "Worker", answer: Answer) -> None:
     """Tell the policy what money from the pool comes to per round of the fleet.
 
     It is what has come in so far, spread over the rounds so far, or over those that a start stock has to last. Where
@@ -229,58 +224,3 @@ def set_pace(member: "Member", answer: Answer) -> None:
     if tuple(rates) != member._pace:
         member._book(Pace(tuple(rates), member._now()))
         member._pace = tuple(rates)
-
-
-# News of decisions of others.
-
-
-def news_of(ledger: Ledger, id: str, reward: Any, cost: Any, overrun: bool) -> dict[str, Any]:
-    """What was told of a decision of another worker, checked as far as it can be here: its owner alone knows the rest.
-
-    All that cannot be is refused now, to the one who tells it, for nobody hears of it later.
-    """
-    config, decision = ledger.config, f"decision {id}"
-    news: dict[str, Any] = {"id": id}
-    if reward is not None:
-        given = float(reward) if isinstance(reward, bool | np.bool_) else reward
-        news["reward"] = checks.real(f"reward of {decision}", given, 0, ledger.max_reward)
-    pairs = zip(config.resources, config.in_order("cost", cost), strict=True)
-    costs = {one.name: one.check_cost(decision, given, None) for one, given in pairs if given is not None}
-    if costs:
-        news["cost"] = next(iter(costs.values())) if config.is_unnamed else costs
-    if len(news) == 1:
-        raise InvalidValue(f"tell must be given a reward, a cost or both, got neither for {decision}")
-    return {**news, "overrun": True} if overrun else news
-
-
-def hear_news(member: "Member", news: Mapping[str, Any]) -> None:
-    """News of a decision that was told elsewhere: one of ours, or one of a worker that is no more.
-
-    It comes with every exchange until it was heard: whatever may be wrong with it, the next one must have its turn.
-    """
-    id: Any = news.get("id")
-    try:
-        named = parts_of(id)
-        if named is not None and named[0] == member._standing.life:
-            if "cancel" in news:
-                Bandit.cancel(member, id)
-            elif "expire" in news:
-                Bandit.expire(member, id)
-            else:
-                Bandit.tell(member, id, news.get("reward"), news.get("cost"), overrun=news.get("overrun", False))
-        elif named is not None:
-            learn_of_the_dead(member, named[2], news)
-    except JournalFailed:
-        raise  # it was not heard, and comes again
-    except Exception as error:
-        LOG.warning("news of decision %s cannot be taken in: %s", id, in_one_line(error))
-
-
-def learn_of_the_dead(member: "Member", slot: int | None, news: Mapping[str, Any]) -> None:
-    """An outcome of a worker that is no more still teaches, if all of it is told; its money stays as it was."""
-    costs = member._ledger.config.in_order("cost", news.get("cost"))
-    if slot is None or news.get("reward") is None or None in costs:
-        return
-    names = member._ledger.arm_set.names
-    if slot < len(names):
-        Bandit.observe(member, names[slot], news["reward"], news["cost"])

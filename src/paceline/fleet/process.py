@@ -12,14 +12,15 @@ from weakref import WeakSet, ref
 
 from paceline.endings import at_end
 from paceline.errors import in_one_line
+from paceline.fleet import staleness
 
 if TYPE_CHECKING:
-    from paceline.fleet.member import Member
+    from paceline.fleet.worker import Worker
 
 LOG = logging.getLogger("paceline")
 
 
-def keep_exchanging(member: "ref[Member]", wake: Event, every: float) -> None:
+def keep_exchanging(member: "ref[Worker]", wake: Event, every: float) -> None:
     """The thread of a member: it ends with it."""
     while True:
         wake.wait(every)
@@ -34,31 +35,31 @@ def keep_exchanging(member: "ref[Member]", wake: Event, every: float) -> None:
                 here._exchange()
             except Exception as error:  # whatever it is, the next exchange may do
                 here._note_trouble(in_one_line(error))
-                here._look_at_staleness()
+                staleness.look(here)
             if was_woken:
                 time.sleep(0.01)  # a burst of rounds must not make a burst of exchanges
         del here
 
 
 @cache
-def members() -> "WeakSet[Member]":
+def members() -> "WeakSet[Worker]":
     """The members of this process, which hand back what they have when it ends."""
     return WeakSet()
 
 
 @cache
-def left_open() -> "deque[tuple[int, Member]]":
+def left_open() -> "deque[tuple[int, Worker]]":
     """Those that nobody has any more, and nobody has closed; each with its process, for a copy has none of them."""
     return deque()
 
 
-def add(member: "Member") -> None:
+def add(member: "Worker") -> None:
     """One more, which hands back what it has when the process ends."""
     members().add(member)
     at_end(close_all)
 
 
-def keep_for_later(member: "Member") -> None:
+def keep_for_later(member: "Worker") -> None:
     """One that nobody has any more, and nobody has closed."""
     left_open().append((os.getpid(), member))
 
@@ -79,7 +80,7 @@ def close_left_open() -> None:
                 close_quietly(member)
 
 
-def close_quietly(member: "Member") -> None:
+def close_quietly(member: "Worker") -> None:
     """Close a member; the others must have their turn, whatever comes of it."""
     try:
         member.close()

@@ -43,7 +43,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 Units = tuple[int, ...]  # an entry per resource, in whole units
-Left = tuple[int | None, ...]  # the same, but None where the cost is known
 Sums = Mapping[str, tuple[int, ...]]  # of each arm, in whole numbers, so that they add up exactly
 
 HOUR = 3_600_000  # milliseconds
@@ -58,6 +57,13 @@ class Hello(NamedTuple):
     life: str  # a name that no other life has
     name: str  # of the worker
     after: int = 0  # the number of its row that the store has forgotten; the next one is larger
+
+
+class Left(NamedTuple):
+    """What is reserved for a decision that a closing worker leaves open."""
+
+    reserved: tuple[int | None, ...]  # None where the cost is known
+    is_told: bool = False  # whether a part of its outcome is known: then it cannot be cancelled any more
 
 
 class Sync(NamedTuple):

@@ -3,7 +3,7 @@
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from paceline import checks
 from paceline.errors import FleetExists, InvalidValue, PacelineError, UnknownName
@@ -24,13 +24,8 @@ from paceline.fleet.settings import (
 from paceline.fleet.store import Versioned, WorkerRow, check_name
 from paceline.fleet.transactions import Cursor
 
-DAY = 86_400_000  # milliseconds: how long answers are kept
 NEWS_AT_ONCE = 500
-MOST_ACTS = 1000
-LONGEST_KEY = 1000  # characters
 ORPHANED = ""  # the owner of news that is for whoever comes by
-
-T = TypeVar("T")
 
 
 class SQLStore(Records):
@@ -238,12 +233,13 @@ class SQLStore(Records):
 
     def _leave_estate(self, cursor: Cursor, fleet: str, message: Sync) -> None:
         """Keep what a life has left open; news of it that has come meanwhile counts at once."""
-        for number, units in message.estate.items():
+        for number, left in message.estate.items():
             cursor.execute(
-                "INSERT INTO estate (fleet, life, number, document) VALUES (?, ?, ?, ?)",
-                (fleet, message.life, number, as_text(units)),
+                "INSERT INTO estate (fleet, life, number, document, told) VALUES (?, ?, ?, ?, ?)",
+                (fleet, message.life, number, as_text(left.reserved), int(left.is_told)),
             )
-        cursor.execute("SELECT document FROM inbox WHERE fleet = ? AND owner = ?", (fleet, message.life))
+        statement = "SELECT document FROM inbox WHERE fleet = ? AND owner = ? ORDER BY number"
+        cursor.execute(statement, (fleet, message.life))
         for (text,) in cursor.fetchall():
             self._settle_estate(cursor, fleet, message.life, json.loads(text))
 
@@ -254,19 +250,18 @@ class SQLStore(Records):
             return
         place = (fleet, life, named[1])
         here = "WHERE fleet = ? AND life = ? AND number = ?"
-        cursor.execute(f"SELECT document FROM estate {here}", place)
+        cursor.execute(f"SELECT document, told FROM estate {here}", place)
         found = cursor.fetchone()
         if found is None:
             return
         cursor.execute("SELECT settings FROM fleet WHERE name = ?", (fleet,))
-        left: protocol.Left = tuple(json.loads(found[0]))
+        left = protocol.Left(tuple(json.loads(found[0])), bool(found[1]))
         charged = charge_of(news, json.loads(cursor.fetchone()[0]), left)
-        pairs = list(zip(left, charged, strict=True))
-        remaining = [units if cost is None else None for units, cost in pairs]
-        if remaining == list(left):
-            return
+        pairs = list(zip(left.reserved, charged, strict=True))
+        remaining = tuple([units if cost is None else None for units, cost in pairs])
         if any(units is not None for units in remaining):
-            cursor.execute(f"UPDATE estate SET document = ? {here}", (as_text(remaining), *place))
+            told = int(left.is_told or news.get("reward") is not None or remaining != left.reserved)
+            cursor.execute(f"UPDATE estate SET document = ?, told = ? {here}", (as_text(remaining), told, *place))
         else:
             cursor.execute(f"DELETE FROM estate {here}", place)
         account, _ = self._account(cursor, fleet)
@@ -278,24 +273,27 @@ class SQLStore(Records):
         """The news of a worker that is no more is for whoever comes by."""
         cursor.execute("UPDATE inbox SET owner = ? WHERE fleet = ? AND owner = ?", (ORPHANED, fleet, life))
 
-    def send(self, fleet: str, owner: str, news: Mapping[str, Any]) -> None:
+    def send(self, fleet: str, news: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         """See `Store.send`."""
-        check_name("owner", owner)
-        text = as_news(news)
+        written = [(check_name("owner", owner), one, as_news(one)) for owner, one in news]
+        if not written:
+            return
 
         def work(cursor: Cursor) -> None:
-            cursor.execute("UPDATE fleet SET news = news + 1 WHERE name = ? RETURNING news", (fleet,))
+            statement = "UPDATE fleet SET news = news + ? WHERE name = ? RETURNING news"  # nobody else sends meanwhile
+            cursor.execute(statement, (len(written), fleet))
             found = cursor.fetchone()
             if found is None:
                 raise no_fleet(fleet)
-            row = self._row(cursor, fleet, owner)
-            receiver = ORPHANED if row is None or row.closed else owner
-            if row is None:
-                self._settle_estate(cursor, fleet, owner, news)
-            cursor.execute(
-                "INSERT INTO inbox (fleet, number, owner, document) VALUES (?, ?, ?, ?)",
-                (fleet, found[0], receiver, text),
-            )
+            rows = {owner: self._row(cursor, fleet, owner) for owner in {owner for owner, _, _ in written}}
+            values: list[Any] = []
+            for number, (owner, one, text) in enumerate(written, found[0] - len(written) + 1):
+                row = rows[owner]
+                if row is None:
+                    self._settle_estate(cursor, fleet, owner, one)
+                values += fleet, number, ORPHANED if row is None or row.closed else owner, text
+            places = ", ".join(["(?, ?, ?, ?)"] * len(written))  # one statement: each is a way to the server and back
+            cursor.execute(f"INSERT INTO inbox (fleet, number, owner, document) VALUES {places}", values)
 
         self._do(work)
 
@@ -327,20 +325,21 @@ class SQLStore(Records):
         self._do(work)
 
 
-def charge_of(news: Mapping[str, Any], settings: Mapping[str, Any], left: protocol.Left) -> protocol.Left:
+def charge_of(news: Mapping[str, Any], settings: Mapping[str, Any], left: protocol.Left) -> tuple[int | None, ...]:
     """What a decision has cost by the news of it, in units; None where the news does not say, or it was known.
 
-    A decision of which a cost is known cannot be cancelled any more.
+    A decision of which a part of the outcome is known cannot be cancelled any more.
     """
-    nothing = (None,) * len(left)
+    nothing = (None,) * len(left.reserved)
     if news.get("cancel"):
-        return nothing if None in left else (0,) * len(left)
+        return nothing if left.is_told else (0,) * len(left.reserved)
     if news.get("expire"):
-        return left
+        return left.reserved
     config = config_of(settings)
     charged: list[int | None] = []
     try:
-        for one, cost, reserved in zip(config.resources, config.in_order("cost", news.get("cost")), left, strict=True):
+        costs = config.in_order("cost", news.get("cost"))
+        for one, cost, reserved in zip(config.resources, costs, left.reserved, strict=True):
             if cost is None or reserved is None:
                 charged.append(None)
             else:

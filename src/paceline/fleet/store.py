@@ -19,7 +19,7 @@ raises `StoreFailed`; whether the call has happened is not known then, and it ma
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -113,8 +113,8 @@ class Store(ABC):
         """The account of a fleet."""
 
     @abstractmethod
-    def send(self, fleet: str, owner: str, news: Mapping[str, Any]) -> None:
-        """News of a decision of another worker: it gets it with its next exchange.
+    def send(self, fleet: str, news: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        """News of decisions of other workers, each with its owner, who gets it with the next exchange: all or none.
 
         If that worker has closed, or an operator has said that it is dead, the next worker that comes by gets it, to
         learn from. What was reserved for a decision that a closing worker left open, and was not spent, goes to the

@@ -78,14 +78,15 @@ class Answer(Response):
         await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
         await send({"type": "http.response.body", "body": self.body})
 
-    def in_one_piece(self, first: Iterable[Header], keep_alive: bool) -> bytes:
-        """All of it as it goes over the wire, with the headers that the server puts first."""
-        return b"%bcontent-type: %b\r\ncontent-length: %d\r\n%b%b%b\r\n%b" % (
-            STATUS_LINE[self.status_code] + lines(first),
+    def in_one_piece(self, first: bytes, keep_alive: bool) -> bytes:
+        """All of it as it goes over the wire, with the lines that the server puts first."""
+        return b"%b%bcontent-type: %b\r\ncontent-length: %d\r\n%b%b%b\r\n%b" % (
+            STATUS_LINE[self.status_code],
+            first,
             self.kind,
             len(self.body),
             READ_LINES,
-            lines(self.more),
+            lines(self.more) if self.more else b"",
             b"" if keep_alive else b"connection: close\r\n",
             bytes(self.body),
         )

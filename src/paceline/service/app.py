@@ -115,6 +115,7 @@ class Decider(Handler):
     def __init__(self, operation: Operation, host: Host, door: Door, meter: Meter) -> None:
         super().__init__(operation, host, door, meter)
         self.do_at_once = endpoints.AT_ONCE[operation.endpoint]
+        self.news = endpoints.NEWS.get(operation.endpoint)
 
     def at_once(self, scope: Scope, content: bytes) -> Answer | None:
         """The answer to a request that is here as a whole; None, and nothing has happened, if it takes the store."""
@@ -131,6 +132,8 @@ class Decider(Handler):
             body = encoding.read(content)
             assert self.check is not None
             self.check("the body", body)
+            if self.news is not None and hosted.has_others(body.get(self.news, ())):
+                return None
             answer = Answer(self.do_at_once(hosted, body, identity.label))
         except Exception as error:
             answer = self.refuse(scope, error)

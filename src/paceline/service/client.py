@@ -23,7 +23,7 @@ from paceline.errors import InvalidValue, PacelineError, UnknownName
 from paceline.live.decision import Decision
 from paceline.live.estimate import ArmEstimate, Interval
 from paceline.service.outbox import CannotNow, Outbox
-from paceline.service.transport import Late, ServiceRefused, ServiceUnreachable, Transport
+from paceline.service.transport import Late, ServiceBusy, ServiceRefused, ServiceUnreachable, Transport
 
 LOG = logging.getLogger("paceline")
 UNREACHABLE = "service unreachable"
@@ -222,7 +222,7 @@ class RemoteBandit:
             results = self._call("POST", path, {"items": batch})["items"]
             refused = [result for result in results if result["result"] not in ("taken", "known")]
         except (ServiceUnreachable, ServiceRefused) as error:
-            raise CannotNow(str(error)) from None
+            raise CannotNow(str(error), others_may=isinstance(error, ServiceBusy)) from None
         except (LookupError, TypeError):
             raise CannotNow(f"{self._transport.place} answered as no service of paceline does") from None
         except PacelineError as error:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from paceline.live.decision import Decision
 from paceline.service.limits import LOGGED
 
-MORE = Decision._fields[3:]
+MORE = Decision._fields[4:]
 ASK, TELL, CANCEL, EXPIRE = "ask", "tell", "cancel", "expire"
 
 
@@ -55,9 +55,12 @@ class Entry:
 
 def as_answer(decision: Decision) -> dict[str, Any]:
     """A decision as the one who asked gets it: what does not apply is left out."""
-    id, arm, situation, *more = decision
+    id, arm, situation, other, *more = decision
     answer: dict[str, Any] = {"id": id, "arm": arm, "reason": decision.reason, "situation": situation}
-    answer |= {name: value for name, value in zip(MORE, more, strict=True) if value is not None}
+    if other is not None:
+        answer["other"] = other
+    if more.count(None) < len(more):  # most often there is no more
+        answer |= {name: value for name, value in zip(MORE, more, strict=True) if value is not None}
     return answer
 
 

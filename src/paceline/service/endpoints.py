@@ -113,6 +113,10 @@ AT_ONCE: dict[str, Callable[[Hosted, Body, str], Body]] = {
 }
 
 
+# Where a request has news. What is of decisions of other processes has to wait for the store.
+NEWS = {"tell": "items", "cancel": "items", "expire": "items", "step": "tells"}
+
+
 async def ask(call: Call) -> Response:
     """Decisions; with a key the store knows whether they were made before."""
     hosted = await call.bandit()
@@ -123,16 +127,20 @@ async def step(call: Call) -> Response:
     """The same for outcomes and decisions."""
     hosted, key = await call.bandit(), call.key
     items = tell_of_step(hosted, call.body)
+    await hosted.deliver()
     has_asks = "asks" in call.body
     decisions = await hosted.ask_once(call.body["asks"], call.identity.label, key) if has_asks else []
     return Answer({"items": items, "decisions": decisions})
 
 
 def news(at_once: Callable[[Hosted, Body, str], Body]) -> Callable[[Call], Awaitable[Response]]:
-    """News of any kind, which waits for nothing but the bandit."""
+    """News of any kind, which waits for the bandit, and for the store where others are to hear it."""
 
     async def take(call: Call) -> Response:
-        return Answer(at_once(await call.bandit(), call.body, call.identity.label))
+        hosted = await call.bandit()
+        items = at_once(hosted, call.body, call.identity.label)
+        await hosted.deliver()
+        return Answer(items)
 
     return take
 

@@ -183,6 +183,16 @@ class Hosted:
             self.log.told(News(kind, time.time(), item, result["result"]))
         return result
 
+    def has_others(self, items: list[dict[str, Any]]) -> bool:
+        """Whether there is news of decisions of other processes. Most ids are at hand in the books of this one."""
+        numbers = self.member._ledger.numbers
+        return any(self.member.is_of_another(item["id"]) for item in items if item["id"] not in numbers)
+
+    async def deliver(self) -> None:
+        """News of decisions of other processes is in the store before it is acknowledged: a kill cannot lose it."""
+        if self.member.has_unsent:
+            await self.in_thread(self.member.deliver)
+
     def tell_one(self, item: dict[str, Any]) -> str:
         """One outcome. Of most it is plain that nothing was told before: their ids are at hand in the books."""
         id = item["id"]

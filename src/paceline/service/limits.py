@@ -1,6 +1,7 @@
 """How much one request, and one process, may ask for."""
 
 LARGEST_BODY = 1 << 20  # bytes
+LARGEST_HEAD = 1 << 16  # bytes that may come before the head of a request is whole
 MOST_ITEMS = 1000  # asks, tells or cancels in a request
 MOST_ARMS = 1000
 MOST_PENDING = 100_000  # decisions without an outcome, by bandit and process

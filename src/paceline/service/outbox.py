@@ -1,4 +1,4 @@
-"""News that waits to be sent: in order, again and again until it is taken, and never more than so much."""
+"""News that waits to be sent: again and again until it is taken, in order as far as it can be, and never too much."""
 
 import logging
 import threading
@@ -17,7 +17,11 @@ Item = dict[str, Any]
 
 
 class CannotNow(PacelineError):
-    """News that was not delivered, and may be tried again."""
+    """News that was not delivered, and may be tried again; other news may have better luck."""
+
+    def __init__(self, why: str, others_may: bool = False) -> None:
+        super().__init__(why)
+        self.others_may = others_may
 
 
 class Outbox:
@@ -54,7 +58,7 @@ class Outbox:
 
     def keep_sending(self) -> None:
         """Send until the box is closed and empty, or closed and nobody answers."""
-        pause = FIRST_PAUSE
+        pause, passed = FIRST_PAUSE, 0  # how much has let other news go first since the last pause
         while True:
             with self.changed:
                 self.changed.wait_for(lambda: self.waiting or self.is_closed)
@@ -65,6 +69,13 @@ class Outbox:
                 self.deliver(path, batch)
                 pause = FIRST_PAUSE
             except Exception as error:  # whatever it is, the next try may do
+                if isinstance(error, CannotNow) and error.others_may:
+                    with self.changed:
+                        self.waiting.rotate(-len(batch))
+                        passed += len(batch)
+                        if passed < len(self.waiting) and not self.is_closed:
+                            continue
+                passed = 0
                 if pause == LONGEST_PAUSE or not isinstance(error, CannotNow):
                     count = len(self.waiting)
                     LOG.warning("bandit %s: %d news wait to be sent: %s", self.name, count, in_one_line(error))

@@ -48,6 +48,7 @@ TITLES = {
     421: "Wrong host",
     422: "Invalid value",
     429: "Too many",
+    431: "Too large",
     500: "Mistake in the service",
     503: "Not now",
 }

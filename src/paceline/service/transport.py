@@ -17,6 +17,10 @@ class ServiceUnreachable(PacelineError):
     """The service did not answer, or cannot do it now."""
 
 
+class ServiceBusy(ServiceUnreachable):
+    """The service is there, and cannot take this now; something else it may."""
+
+
 class ServiceRefused(PacelineError):
     """The service does not let this token do it."""
 
@@ -142,7 +146,13 @@ def error_of(status: int, content: bytes) -> PacelineError:
         detail = str(json.loads(content)["detail"])
     except (ValueError, RecursionError, KeyError, TypeError):
         detail = f"the service answered with status {status}"
-    kinds: dict[int, type[PacelineError]] = {401: ServiceRefused, 403: ServiceRefused, 404: UnknownName, 409: Conflict}
+    kinds: dict[int, type[PacelineError]] = {
+        401: ServiceRefused,
+        403: ServiceRefused,
+        404: UnknownName,
+        409: Conflict,
+        503: ServiceBusy,
+    }
     if status in (400, 413, 415, 422):
         return InvalidValue(detail)
     return kinds.get(status, ServiceUnreachable)(detail)

@@ -15,8 +15,8 @@ from typing import Any, Protocol, cast
 from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from paceline.service.answers import Answer
-from paceline.service.limits import MOST_WAITING
+from paceline.service.answers import Answer, lines
+from paceline.service.limits import LARGEST_HEAD, MOST_WAITING
 from paceline.service.problems import document
 
 SMALL = 1 << 15  # bytes of a body that is waited for as a whole
@@ -68,17 +68,44 @@ class Connection(HttpToolsProtocol):
 
     held: tuple[RequestResponseCycle, AtOnce] | None = None  # a request whose body is not here yet
     is_arriving = False  # whether a request has begun, and is not here yet
+    is_in_head = False  # whether its head is not here yet, and
+    head = 0  # how many bytes of it have come after the first piece
     since = 0.0  # when it began, or when the last answer was sent
+    first: tuple[Any, bytes] = None, b""  # the headers that the server puts first, which it renews every second
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody has come."""
         super().connection_made(cast(asyncio.Transport, Gathering(transport, self.loop)))
         self.since = self.loop.time()
 
+    def data_received(self, data: bytes) -> None:
+        """Some bytes. A head without an end must not fill the memory."""
+        if self.is_in_head:
+            self.head += len(data)
+            if self.head > LARGEST_HEAD:
+                self.refuse(document(431, f"the head of a request must have at most {LARGEST_HEAD} bytes"))
+                return
+        super().data_received(data)
+
+    def send_400_response(self, msg: str) -> None:
+        """What came is no HTTP."""
+        self.refuse(document(400, msg))
+
+    def refuse(self, answer: Answer) -> None:
+        """Say why, and close: what comes after it cannot be told apart."""
+        self.transport.write(answer.in_one_piece(self.first_lines(), keep_alive=False))
+        self.transport.close()
+
     def on_message_begin(self) -> None:
         """The first byte of a request."""
         super().on_message_begin()
         self.is_arriving, self.since = True, self.loop.time()
+        self.is_in_head, self.head = True, 0
+
+    def on_headers_complete(self) -> None:
+        """The head of a request is whole."""
+        self.is_in_head = False
+        super().on_headers_complete()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         """The head of a request is here, and it is its turn."""
@@ -119,11 +146,18 @@ class Connection(HttpToolsProtocol):
     def finish(self, cycle: RequestResponseCycle, answer: Answer) -> None:
         """Send an answer in one piece."""
         self.held = None
-        self.transport.write(answer.in_one_piece(self.server_state.default_headers, cycle.keep_alive))
+        self.transport.write(answer.in_one_piece(self.first_lines(), cycle.keep_alive))
         cycle.response_started = cycle.response_complete = True
         if not cycle.keep_alive:
             self.transport.close()
         self.on_response_complete()
+
+    def first_lines(self) -> bytes:
+        """The headers that the server puts first."""
+        headers = self.server_state.default_headers
+        if headers is not self.first[0]:
+            self.first = headers, lines(headers)
+        return self.first[1]
 
     def on_response_complete(self) -> None:
         """An answer was sent. There is no timer for each: `look` is called now and then."""

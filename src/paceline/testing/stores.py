@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from paceline.errors import FleetExists, InvalidValue, PacelineError, UnknownFleet, UnknownName, in_one_line
-from paceline.fleet.protocol import Figures, Hello, Standing, Sync, compose, give_back, take
+from paceline.fleet.protocol import Figures, Hello, Left, Standing, Sync, compose, give_back, take
 from paceline.fleet.store import Store
 
 SETTINGS: Mapping[str, Any] = {"arms": ["a", "b"], "budget": 0.5, "start": 8.0}
@@ -173,17 +173,27 @@ def delivers_news(store: Store, fleet: str) -> None:
     """News reaches its owner until it is confirmed, and after its death somebody else."""
     store.make(fleet, SETTINGS, by="me")
     one, other = Peer(store, fleet, "one"), Peer(store, fleet, "other")
-    store.send(fleet, "one", {"id": "one-1", "reward": 0.5})
+    store.send(fleet, [("one", {"id": "one-1", "reward": 0.5})])
     assert other.sync().news == (), "news reaches somebody else"
     (number, document), *_ = one.sync().news
     assert document == {"id": "one-1", "reward": 0.5}, "news is not what was sent"
     assert one.sync().news[0][0] == number, "news is gone before it was confirmed"
     one.cursor = number
     assert one.sync().news == (), "news comes again after it was confirmed"
-    store.send(fleet, "one", {"id": "one-2"})
+    one_is_wrong: list[tuple[str, dict[str, str]]] = [("one", {"id": "one-9"}), ("no name", {"id": "x"})]
+    assert is_refused(InvalidValue, lambda: store.send(fleet, one_is_wrong)), "news for a name that nobody can have"
+    assert one.sync().news == (), "a refused call has sent some of its news"
+    store.send(fleet, [("one", {"id": "one-2"}), ("other", {"id": "other-1"}), ("one", {"id": "one-3"})])
+    assert [document["id"] for _, document in one.sync().news] == ["one-2", "one-3"], "news is lost, or out of order"
+    other.cursor = other.sync().news[0][0]
     store.close_worker(fleet, "one", "one", by="me")
-    store.send(fleet, "nobody", {"id": "nobody-1"})
-    assert [document["id"] for _, document in other.sync().news] == ["one-2", "nobody-1"], "news of the dead is lost"
+    store.send(fleet, [("nobody", {"id": "nobody-1"})])
+    store.send(fleet, [])
+    assert [document["id"] for _, document in other.sync().news] == [
+        "one-2",
+        "one-3",
+        "nobody-1",
+    ], "news of the dead is lost"
 
 
 def keeps_estates(store: Store, fleet: str) -> None:
@@ -192,8 +202,8 @@ def keeps_estates(store: Store, fleet: str) -> None:
     peer, heir = Peer(store, fleet, "w"), Peer(store, fleet, "heir")
     peer.figures = Figures(9, (7 * UNITS,), (0,), (7 * UNITS,), {})
     peer.sync()
-    store.send(fleet, "w", {"id": "w-1.0", "reward": 1.0, "cost": 0.25})
-    estate = dict.fromkeys(range(1, 8), (UNITS,))
+    store.send(fleet, [("w", {"id": "w-1.0", "reward": 1.0, "cost": 0.25})])
+    estate = dict.fromkeys(range(1, 8), Left((UNITS,)))
     store.sync(fleet, peer.message(closing=True)._replace(estate=estate))
     assert store.account(fleet).pool == (8 * UNITS + 3 * UNITS // 4,), "news that was waiting is not settled"
     news = [{"id": "w-2.0", "cost": 0.5}, {"id": "w-3.0", "cancel": True}, {"id": "w-4.0", "expire": True}]
@@ -201,14 +211,15 @@ def keeps_estates(store: Store, fleet: str) -> None:
         *news,
         *news,
         {"id": "w-5.0", "reward": 1.0},
+        {"id": "w-5.0", "cancel": True},  # it has a part of its outcome
         {"id": "w-6.0", "cost": 9.0},
         {"id": "w-99.0", "cost": 0},
     ):
-        store.send(fleet, "w", each)
+        store.send(fleet, [("w", each)])
     account = store.account(fleet)
     assert account.pool == (8 * UNITS + 9 * UNITS // 4,), f"the pool has {account.pool[0] / UNITS}, not 10.25"
     assert (account.past.spent, account.past.reserved) == ((11 * UNITS // 4,), (2 * UNITS,)), "the past is not right"
-    store.send(fleet, "w", {"id": "w-7.0", "cost": 12.0, "overrun": True})
+    store.send(fleet, [("w", {"id": "w-7.0", "cost": 12.0, "overrun": True})])
     account = store.account(fleet)
     assert account.past.spent == (59 * UNITS // 4,), "an overrun is not booked"
     assert account.pool == (-3 * UNITS // 4,), "the pool does not pay for an overrun"

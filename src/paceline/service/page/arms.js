@@ -51,10 +51,10 @@ export function showArms(state, may) {
     const [a, b] = [value(one), value(other)];
     return (a < b ? -1 : a > b ? 1 : 0) * (sort.down ? -1 : 1);
   });
-  const most = scales(all);
+  const most = scales(all), isMixed = all.some(([, arm]) => arm.best_mix > 0);
   find("arms").classList.toggle("dense", all.length > MANY);
   find("arms-none").hidden = shown.length > 0;
-  keyed(find("arms").tBodies[0], shown, ([name]) => name, create, (row, [name, arm]) => update(row, name, arm, most, state.name, may));
+  keyed(find("arms").tBodies[0], shown, ([name]) => name, create, (row, [name, arm]) => update(row, name, arm, most, isMixed, state.name, may));
 }
 
 // The largest bounds, so that intervals of different arms can be compared.
@@ -86,7 +86,7 @@ function estimate(name) {
   return make("div", { class: "estimate" }, name ? make("span", { class: "of" }, name) : null, make("b"), make("span", { class: "unseen" }), make("div", { class: "track", "aria-hidden": "true" }, make("i"), make("em")));
 }
 
-function update(row, name, arm, most, bandit, may) {
+function update(row, name, arm, most, isMixed, bandit, may) {
   const [head, pulls, reward, cost, share, act] = row.children;
   row.className = arm.status === "active" ? "" : "out";
   const tag = head.lastChild;
@@ -101,7 +101,7 @@ function update(row, name, arm, most, bandit, may) {
   best.firstChild.style.setProperty("--part", arm.best_mix);
   best.firstChild.className = arm.best_mix > 0 ? "" : "nothing";
   setText(nowText, `${percent(arm.share)} now`);
-  setText(bestText, `${percent(arm.best_mix)} best`);
+  setText(bestText, isMixed ? `${percent(arm.best_mix)} best` : "– best");
   const button = act.firstChild;
   button.hidden = arm.status === "retired";
   button.disabled = !may;

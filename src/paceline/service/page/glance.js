@@ -56,8 +56,8 @@ const FILL = {
     return [...parts, { extra: pooled.length ? `${pooled.join(", ")} of it in the pool` : "may still be spent" }];
   },
   price: (fleet, resources) => [
-    ...resources.map(name => ({ text: amount(byResource(fleet.price)[name]), small: labelled(resources, name) })),
-    ...(resources.length > 1 ? [] : [{ extra: "reward for one more" }]),
+    ...resources.map(name => ({ text: amount(byResource(fleet.price)[name]), small: resources.length > 1 ? `reward / ${name}` : "" })),
+    ...(resources.length > 1 ? [] : [{ extra: "reward per unit" }]),
   ],
   workers: fleet => {
     const of = status => fleet.workers.filter(worker => worker.status === status).length;
