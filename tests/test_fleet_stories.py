@@ -53,8 +53,8 @@ def test_stories_without_faults_have_exact_books():
 
 
 @pytest.mark.slow
-def test_many_stories():
-    assert not any(verdict.problem for verdict in play_stories(range(20_000), seed=3))
+def test_many_stories():  # a planted bug shows within a hundred; `paceline fleet simulate` plays a million
+    assert not any(verdict.problem for verdict in play_stories(range(4_000), seed=3))
 
 
 @pytest.mark.parametrize("bug", BUGS)
