@@ -124,7 +124,7 @@ class Drawer:
         """Every policy against the reference, trial by trial."""
         (against,) = [line for line in lines if line.policy == self.reference]
         others = [line for line in lines if line is not against]
-        means = ", ".join(f"{line.policy} {three_digits(line.difference)}" for line in others)
+        means = ", ".join(f"{line.policy} {three_digits(line.difference.value)}" for line in others)
         pairs = [line.finals - against.finals for line in lines]
         shown = ("Difference of a trial", "Minus the reference, in pairs")
         return Drawing(
