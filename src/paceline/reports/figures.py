@@ -249,12 +249,13 @@ def in_formats(figure: Figure, png: bool = False) -> Image:
         "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # about as wide as each other
         "svg.fonttype": "none",
         "svg.hashsalt": "paceline",
+        "figure.constrained_layout.use": False,  # so that None is none, and nothing is drawn twice to lay it out
     }
     text, pages, pixels = io.StringIO(), io.BytesIO(), io.BytesIO()
     with mpl.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")
         figure.savefig(text, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-        figure.set_layout_engine("none")  # all is in its place by now, and to find it takes longer than to draw
+        figure.set_layout_engine(None)  # all is in its place by now, and to find it takes longer than to draw
         figure.savefig(pages, format="pdf", metadata={"CreationDate": None})
     if png:
         figure.savefig(pixels, format="png", dpi=200)
