@@ -187,15 +187,13 @@ def plain_numbers(axes: Axes) -> None:
 
 
 def short(value: float) -> str:
-    """A number as an axis wants it.
+    """A number as an axis wants it, with a proper minus.
 
-    >>> short(2_500_000), short(30_000), short(0.004), short(0.0)
-    ('2.5M', '30k', '0.004', '0')
+    >>> short(2_500_000), short(-30_000), short(0.004), short(0.0)
+    ('2.5M', '−30k', '0.004', '0')
     """
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:.10g}{letter}"
-    return f"{value:.4g}"
+    size, letter = next((unit for unit in ((1e6, "M"), (1e3, "k")) if abs(value) >= unit[0]), (1.0, ""))
+    return f"{value / size:.{10 if letter else 4}g}{letter}".replace("-", "−")
 
 
 def legend_below(figure: Figure, axes: Axes, columns: int | None = None) -> None:
