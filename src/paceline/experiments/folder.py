@@ -71,7 +71,7 @@ class RunFolder:
 
     def tidy(self) -> None:
         """Drop what earlier runs had not finished writing when they were killed."""
-        for name in (MANIFEST, TOTALS):
+        for name in (MANIFEST, TOTALS, HISTORY):
             for remains in left_behind(self.path / name):
                 remains.unlink(missing_ok=True)
 
