@@ -75,10 +75,6 @@ class RunFolder:
             for remains in left_behind(self.path / name):
                 remains.unlink(missing_ok=True)
 
-    def finished(self) -> bool:
-        """Whether everything is in place."""
-        return is_finished(self.path, self.manifest, self.experiment)
-
     def missing(self) -> list[Task]:
         """The tasks that are not done; where history is kept they know where to."""
         where = (self.path / HISTORY).absolute()
@@ -90,7 +86,9 @@ class RunFolder:
         write_table(self.path / PARTS / f"{task.name}.parquet", rows)
 
     def finish(self) -> None:
-        """Put everything into one file, in the order of the experiment, and drop the parts."""
+        """Put everything into one file, in the order of the experiment, and drop the parts; nothing if it is there."""
+        if is_finished(self.path, self.manifest, self.experiment):
+            return
         held, wanted = read_holdings(self.path / TOTALS), self.experiment.holdings
         if held != wanted:
             write_holdings(self.path / TOTALS, self.everything(held), wanted)

@@ -111,11 +111,6 @@ def title_of(problem: Problem, quantity: str, resource: str) -> str:
     return of_resources(plain, problem.resources)[problem.resources.index(resource)]
 
 
-def resources_of(runs: "Mapping[str, Run]", quantity: str) -> list[str]:
-    """The resources for which a quantity has a panel, or `WHOLE`."""
-    return list(QUANTITIES[quantity].values(next(iter(runs.values()))))
-
-
 def values_of(run: "Run", quantity: str, resource: str | None = None) -> Floats:
     """The values of a quantity for one of its panels, the first unless told."""
     values = QUANTITIES[quantity].values(run)
@@ -129,7 +124,8 @@ def curves(results: "Results", quantities: tuple[str, ...], path: str | os.PathL
     for quantity in quantities:
         checks.one_of("quantity", quantity, tuple(QUANTITIES))
     with mpl.rc_context({**STYLE, "text.parse_math": False}):
-        drawn = [(quantity, resource) for quantity in quantities for resource in resources_of(results, quantity)]
+        first = next(iter(results.values()))
+        drawn = [(quantity, resource) for quantity in quantities for resource in QUANTITIES[quantity].values(first)]
         figure = Figure(figsize=(3.6 * len(drawn), 3.1))
         panels = figure.subplots(1, len(drawn), squeeze=False)[0]
         for axes, (quantity, resource) in zip(panels, drawn, strict=True):
