@@ -19,7 +19,7 @@ from paceline.simulation.simulate import Trial, run_trial
 
 pytestmark = pytest.mark.slow
 
-COMMANDS = cli.NAMES
+COMMANDS = tuple(cli.COMMANDS)
 
 
 # Help.

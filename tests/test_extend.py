@@ -341,3 +341,14 @@ def test_parts_that_are_taken_and_gaps_make_up_the_trials(done, trials):
     covered = [trial for part in [*taken, *gaps(done, trials)] for trial in part]
     assert sorted(covered) == list(range(trials))
     assert all(part in done for part in taken)
+
+
+def test_what_a_killed_run_left_of_a_history_goes(tmp_path):
+    table = {"rounds": 20, "trials": 1, "record": "all", "policies": ["uniform"], "problem": [{"paper": "three-arms"}]}
+    pl.run_experiment(experiment(table), tmp_path)
+    (kept,) = (tmp_path / "history").iterdir()
+    left = kept.with_name(f".{kept.name}.0123abcd.unfinished")
+    left.write_bytes(kept.read_bytes()[:50])
+    pl.run_experiment(experiment({**table, "trials": 2}), tmp_path)
+    assert not left.exists()
+    assert len(list((tmp_path / "history").iterdir())) == 2

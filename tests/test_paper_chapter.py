@@ -62,7 +62,7 @@ def test_the_drawing_names_no_colour_that_a_dark_page_inverts():
     study = pl.reproduce(1, rounds=60, trials=1)
     (figure,) = PaperChapter([study]).figures.values()
     assert "thin lines without colour: not in the paper" in figure.image.svg
-    assert not [word for word in ("black", "white", "grey") if word in figure.title]
+    assert not [word for word in ("black", "white", "grey") if word in figure.drawing.get_suptitle()]
 
 
 def test_an_extension_takes_the_files_of_the_chapter_away_too(tmp_path):

@@ -62,7 +62,7 @@ def test_a_policy_against_itself_is_exactly_one(study):
 
 def taken(study: pl.Study, groups: list[int]) -> Together:
     """The problems of a study, over and over, in these groups."""
-    found = study.new_together()
+    found = Together(study.name, study.size, study.labels, study.rounds)
     results = list(study.values())
     for number, group in enumerate(groups):
         found.add(results[number % len(results)], group)

@@ -22,7 +22,9 @@ def all_or_nothing(path: Path) -> Iterator[Path]:
 
 
 def left_behind(path: Path) -> list[Path]:
-    """What processes that were killed while they wrote ``path`` have left beside it."""
+    """What processes that were killed while they wrote ``path``, or into that folder, have left there."""
+    if path.is_dir():
+        return sorted(path.glob(".*.unfinished"))
     return sorted(path.parent.glob(f".{glob.escape(path.name)}.*.unfinished"))
 
 

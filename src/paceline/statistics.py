@@ -158,20 +158,20 @@ def radius_of_mean(trials: int) -> float:
     return t_quantile((1.0 - LEVEL) / 2.0, trials - 1) / math.sqrt(trials)
 
 
-def mean_of(values: Floats) -> Estimate | None:
-    """Mean over trials; nothing for a single trial, which cannot say how sure it is.
+def mean_of(values: Floats) -> Estimate:
+    """Mean over trials; a single trial, which cannot say how sure it is, leaves the interval open.
 
     An interval for the expected value on this problem. Regret is skewed, and few trials often miss its tail.
 
     >>> print(mean_of(np.array([1.0, 2.0, 3.0])))
     2 [-0.484, 4.48]
     """
-    error = standard_error(values)
-    return None if error is None else interval(float(values.mean()), error, len(values) - 1)
+    mean, error = float(values.mean()), standard_error(values)
+    return Estimate(mean, -math.inf, math.inf) if error is None else interval(mean, error, len(values) - 1)
 
 
-def mean_difference(values: Floats, reference: Floats, *, paired: bool = True) -> Estimate | None:
-    """Mean of the values minus mean of the reference; nothing for a single trial.
+def mean_difference(values: Floats, reference: Floats, *, paired: bool = True) -> Estimate:
+    """Mean of the values minus mean of the reference; a single trial leaves the interval open.
 
     Paired, trial by trial, as it must be for policies that played the same draws; else by Welch's t.
 
@@ -180,13 +180,14 @@ def mean_difference(values: Floats, reference: Floats, *, paired: bool = True) -
     """
     if paired:
         return mean_of(values - reference)
+    mean = float(values.mean() - reference.mean())
     parts = [(error**2, len(part) - 1) for part in (values, reference) if (error := standard_error(part)) is not None]
     if len(parts) < 2:
-        return None
+        return Estimate(mean, -math.inf, math.inf)
     square = sum(part for part, _ in parts)
     spread = sum(part**2 / degrees for part, degrees in parts)
     degrees = square**2 / spread if spread > 0.0 else math.inf
-    return interval(float(values.mean() - reference.mean()), math.sqrt(square), min(degrees, 1e6))
+    return interval(mean, math.sqrt(square), min(degrees, 1e6))
 
 
 def mean_ratio(values: Floats, reference: Floats) -> Estimate | None:

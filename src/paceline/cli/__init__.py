@@ -4,55 +4,29 @@ import argparse
 import io
 import os
 import sys
+from importlib import import_module
 
 from paceline import __version__
-from paceline.cli import (
-    compare,
-    compile,
-    demo,
-    diff,
-    fleet,
-    log,
-    policies,
-    prior_work,
-    replay,
-    report,
-    reproduce,
-    run,
-    serve,
-    solve,
-    token,
-)
 from paceline.errors import PacelineError
 from paceline.extras import check_installed
 
-COMMANDS = (
-    reproduce,
-    compare,
-    prior_work,
-    run,
-    report,
-    diff,
-    replay,
-    solve,
-    policies,
-    compile,
-    log,
-    fleet,
-    serve,
-    token,
-    demo,
-)
-NAMES = tuple(command.__name__.rpartition(".")[2].replace("_", "-") for command in COMMANDS)
-# What some of them cannot do without. It is looked for before they begin, not found missing after a minute of work.
-EXTRAS = {
+# Every command, and the extra that it cannot do without: that is looked for before it begins, not found missing after a
+# minute of work.
+COMMANDS = {
     "reproduce": "lab",
     "compare": "lab",
     "prior-work": "lab",
     "run": "lab",
     "report": "lab",
     "diff": "lab",
+    "replay": "",
+    "solve": "",
+    "policies": "",
+    "compile": "",
+    "log": "",
+    "fleet": "",
     "serve": "serve",
+    "token": "",
     "demo": "serve",
 }
 
@@ -66,7 +40,8 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"paceline {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND")
-    for name, command in zip(NAMES, COMMANDS, strict=True):
+    for name in COMMANDS:
+        command = import_module(f"{__name__}.{name.replace('-', '_')}")
         sub = commands.add_parser(
             name,
             help=command.SUMMARY,
@@ -86,13 +61,13 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         try:
             given = sys.argv[1:] if arguments is None else arguments
-            top = parser(given[0] if given and given[0] in NAMES else None)
+            top = parser(given[0] if given and given[0] in COMMANDS else None)
             options = top.parse_args(given)
             if "run" not in options:
                 top.print_help()
                 return 0
-            if options.command in EXTRAS:
-                check_installed(EXTRAS[options.command], f"paceline {options.command}")
+            if COMMANDS[options.command]:
+                check_installed(COMMANDS[options.command], f"paceline {options.command}")
             code: int | None = options.run(options)
         finally:
             sys.stdout.flush()

@@ -26,7 +26,7 @@ class Compared:
 
     ``differs_in``    the totals that are not the same to the last bit in the trials and checkpoints of both; "problem"
                       if they are held against different problems of the same name.
-    ``difference``    mean steady regret of the second minus the first, nothing if a run has a single trial; paired by
+    ``difference``    mean steady regret of the second minus the first, open if a run has a single trial; paired by
                       trial if they played the same random numbers in as many trials.
     ``largest``       the largest absolute difference of steady regret in any trial at any checkpoint; nothing if the
                       trials played other random numbers.
@@ -37,7 +37,7 @@ class Compared:
     first: Floats  # final steady regret of each trial
     second: Floats
     paired: bool
-    difference: Estimate | None
+    difference: Estimate
     largest: float | None
     differs_in: tuple[str, ...]
 
@@ -243,8 +243,5 @@ def table(changed: list[Compared], last: int) -> Table:
 
 def difference(entry: Compared) -> str:
     """The difference of the means and its interval, in round brackets if it is not paired."""
-    if entry.difference is None:
-        return signed(float(entry.second.mean() - entry.first.mean()))
-    left, right = "[]" if entry.paired else "()"
-    interval = f"{left}{signed(entry.difference.low)}, {signed(entry.difference.high)}{right}"
-    return f"{signed(entry.difference.value)} {interval}"
+    told = entry.difference.written(signed)
+    return told if entry.paired else told.translate(str.maketrans("[]", "()"))

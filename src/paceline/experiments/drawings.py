@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from paceline.experiments.summary import Line
 from paceline.experiments.sweeps import Axis, Sweep, policy_sweep
 from paceline.experiments.together import CAUSES, Together
@@ -18,6 +20,7 @@ from paceline.reports.panels import (
     draw_finals,
     draw_log_curve,
     draw_sweep,
+    far_apart,
     in_rows,
     panel,
 )
@@ -80,6 +83,7 @@ class Drawer:
         causes = {line.policy: {cause: line.means[f"{cause}_regret"] for cause in CAUSES} for line in lines}
         band = "" if lines[0].trials == 1 else "; bands: 95 % intervals"
         begin = f"{self.prefix}problem-{number}-"
+        logs = far_apart(np.array([line.mean for line in lines]))
         yield Drawing(
             f"{begin}regret",
             panel(draw_curve, results, "steady_regret"),
@@ -88,10 +92,9 @@ class Drawer:
         )
         yield Drawing(
             f"{begin}regret-log",
-            panel(draw_log_curve, results),
+            panel(draw_log_curve, results, logs),
             f"Steady regret against the logarithm of the round. {at}: {regret}.",
-            "Where the vertical axis is linear, growth like log T is a straight line; where both axes are logarithmic, "
-            "it is a curve that flattens.",
+            f"Growth like log T is a {'curve that flattens' if logs else 'straight line'}{band}.",
         )
         if len(lines) > 1 and lines[0].trials > 1:
             yield self.pairs(f"{begin}pairs", lines)
@@ -124,7 +127,7 @@ class Drawer:
         """Every policy against the reference, trial by trial."""
         (against,) = [line for line in lines if line.policy == self.reference]
         others = [line for line in lines if line is not against]
-        means = ", ".join(f"{line.policy} {three_digits(line.difference)}" for line in others)
+        means = ", ".join(f"{line.policy} {three_digits(line.difference.value)}" for line in others)
         pairs = [line.finals - against.finals for line in lines]
         shown = ("Difference of a trial", "Minus the reference, in pairs")
         return Drawing(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -142,15 +142,6 @@ class Experiment:
         """What a file of its results holds."""
         return holdings_of(self.to_dict())
 
-    @property
-    def layout(self) -> "Layout":
-        """What the columns of its results must hold."""
-        problems = [field.problem for field in self.problems]
-        return Layout(
-            several=any(len(problem.resources) > 1 for problem in problems),
-            capped=any(cap < np.inf for problem in problems for cap in problem.caps),
-        )
-
     def to_dict(self) -> dict[str, Any]:
         """The experiment with everything spelled out: what its results depend on, and nothing else."""
         return {
@@ -210,13 +201,6 @@ def code_of(thing: Policy | PythonWorld) -> dict[str, str]:
     """The code of a policy or a world of the user's own; `folder.py` sees to that of ours."""
     found = code_digest(thing)
     return {} if found is None else {"code": found}
-
-
-class Layout(NamedTuple):
-    """Of the problems of an experiment: whether one has several resources, and whether one has a cap."""
-
-    several: bool
-    capped: bool
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,15 @@ from paceline.errors import InvalidValue, PacelineError, UnreadableFile
 from paceline.experiments.cells import PARTS, TOTALS, Cell, done_in, missing
 from paceline.experiments.experiment import Experiment, Task
 from paceline.experiments.holdings import Holdings, check_extends
-from paceline.experiments.parquet import read_holdings, regrouped, stacked, table_of, trials_per_group, write_holdings
+from paceline.experiments.parquet import (
+    read_holdings,
+    regrouped,
+    schema,
+    stacked,
+    table_of,
+    trials_per_group,
+    write_holdings,
+)
 from paceline.files import all_or_nothing, left_behind, try_lock
 from paceline.kernels.jit import package_digest
 from paceline.kernels.state import NO_RECORD
@@ -30,20 +38,12 @@ FORMAT = 3
 READ = (2, FORMAT)
 MANIFEST, HISTORY, LOCK = "manifest.json", "history", ".lock"
 # What a report on the run leaves beside it, chapters included.
-REPORTED = (
-    *(f"report.{ending}" for ending in ("html", "md", "json")),
-    *(f"{table}.{ending}" for table in ("summary", "problems", "together") for ending in ("csv", "tex")),
-    *(
-        f"{figure}.{ending}"
-        for figure in ("figure[12]", "prior-work")
-        for ending in ("png", "svg", "pdf", "csv", "tex")
-    ),
-    *(
-        f"figures/{kind}*.{ending}"
-        for kind in ("problem-", "together-", "grid-", "figure", "prior-work")
-        for ending in ("svg", "pdf")
-    ),
-)
+REPORTED = {
+    "report": ("html", "md", "json"),
+    **dict.fromkeys(("summary", "problems", "together"), ("csv", "tex")),
+    **dict.fromkeys(("figure[12]", "prior-work"), ("png", "svg", "pdf", "csv", "tex")),
+    **{f"figures/{kind}*": ("svg", "pdf") for kind in ("problem-", "together-", "grid-", "figure", "prior-work")},
+}
 KEYS = ("name", "experiment", "file", "memory", "kernels", "versions", "host", "begun", "finished", "spells")
 
 
@@ -57,6 +57,7 @@ class RunFolder:
     def __init__(self, path: Path, experiment: Experiment) -> None:
         self.path = path
         self.experiment = experiment
+        self.columns = schema(field.problem for field in experiment.problems)
         self.manifest = check_folder(path, experiment) or new_manifest(experiment)
         self.tidy()
         if is_finished(path, self.manifest, experiment):
@@ -70,26 +71,24 @@ class RunFolder:
 
     def tidy(self) -> None:
         """Drop what earlier runs had not finished writing when they were killed."""
-        for name in (MANIFEST, TOTALS):
+        for name in (MANIFEST, TOTALS, HISTORY):
             for remains in left_behind(self.path / name):
                 remains.unlink(missing_ok=True)
 
-    def finished(self) -> bool:
-        """Whether everything is in place."""
-        return is_finished(self.path, self.manifest, self.experiment)
-
     def missing(self) -> list[Task]:
         """The tasks that are not done; where history is kept they know where to."""
-        tasks = [] if self.finished() else missing(self.path, self.experiment)
-        return [replace(task, history=(self.path / HISTORY).absolute()) for task in tasks]
+        where = (self.path / HISTORY).absolute()
+        return [replace(task, history=where) for task in left_of(self.path, self.manifest, self.experiment)]
 
     def write(self, task: Task, totals: Totals) -> None:
         """Keep the results of a task."""
-        rows = table_of(task.number, task.place, task.first, task.rounds, totals, self.experiment.layout)
+        rows = table_of(task.number, task.place, task.first, task.rounds, totals, self.columns)
         write_table(self.path / PARTS / f"{task.name}.parquet", rows)
 
     def finish(self) -> None:
-        """Put everything into one file, in the order of the experiment, and drop the parts."""
+        """Put everything into one file, in the order of the experiment, and drop the parts; nothing if it is there."""
+        if is_finished(self.path, self.manifest, self.experiment):
+            return
         held, wanted = read_holdings(self.path / TOTALS), self.experiment.holdings
         if held != wanted:
             write_holdings(self.path / TOTALS, self.everything(held), wanted)
@@ -110,7 +109,7 @@ class RunFolder:
             else:
                 pieces = chain(cell.old(), pieces)
             for first, totals in regrouped(pieces, size):
-                yield table_of(task.number, task.place, first, task.rounds, totals, experiment.layout)
+                yield table_of(task.number, task.place, first, task.rounds, totals, self.columns)
 
     def drop_parts(self) -> None:
         """The files of tasks are not needed any more."""
@@ -121,8 +120,8 @@ class RunFolder:
 
     def drop_report(self) -> None:
         """A report on what was there would be taken for one on what is there now."""
-        for name in REPORTED:
-            for file in self.path.glob(name):
+        for name, endings in REPORTED.items():
+            for file in (file for ending in endings for file in self.path.glob(f"{name}.{ending}")):
                 file.unlink()
 
     def add_time(self, seconds: float, engine: str) -> None:
@@ -180,6 +179,12 @@ def experiment_in(path: Path, **changes: object) -> Experiment:
     """The experiment of the run in a folder, perhaps with other keys: more trials, for one."""
     manifest = read_manifest(path)
     return Experiment.from_table(manifest["file"] | changes, Path(manifest.get("folder", ".")), manifest["name"])
+
+
+def left_of(path: Path, manifest: dict[str, Any] | None, experiment: Experiment) -> list[Task]:
+    """The tasks of an experiment that its folder, with this manifest if there is one, has no results of."""
+    done = manifest is not None and is_finished(path, manifest, experiment)
+    return [] if done else missing(path, experiment)
 
 
 def is_finished(path: Path, manifest: dict[str, Any], experiment: Experiment) -> bool:

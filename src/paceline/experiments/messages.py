@@ -4,9 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from paceline.compile import compile_ahead
-from paceline.experiments.cells import missing
 from paceline.experiments.experiment import Experiment
-from paceline.experiments.folder import check_folder, is_finished
+from paceline.experiments.folder import check_folder, left_of
 from paceline.experiments.speed import seconds_per_round
 from paceline.machine import cores
 
@@ -14,9 +13,7 @@ from paceline.machine import cores
 def plan(experiment: Experiment, out: Path, workers: int | None, say: Callable[[str], None] | None = None) -> str:
     """Tasks, rounds and the time they will take here. To measure that it compiles; ``say`` is told if it must."""
     tasks = experiment.tasks()
-    manifest = check_folder(out, experiment)
-    finished = manifest is not None and is_finished(out, manifest, experiment)
-    left = 0 if finished else sum(task.cost for task in missing(out, experiment))
+    left = sum(task.cost for task in left_of(out, check_folder(out, experiment), experiment))
     lines = [
         f"{experiment.name}: {len(experiment.problems)} problems x {len(experiment.policies)} policies x "
         f"{experiment.trials} trials of {int(experiment.rounds[-1]):,} rounds",

@@ -1,7 +1,7 @@
 """The paper's figures as they were run again: drawn as there, the claims checked, the numbers for programs."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -64,14 +64,6 @@ class Figure:
         return tuple(check(self.results.runs) for check in CLAIMS[self.number])
 
     @property
-    def title(self) -> str:
-        """What the drawing shows."""
-        return (
-            f"{self.results.problem.arms} arms, {self.results.trials} trials; bands: 95 % intervals; dashed colours: "
-            "another constant or order; thin lines without colour: not in the paper"
-        )
-
-    @property
     def told(self) -> str:
         """How the policies that the paper does not have compare."""
         return times_less(self.results.runs)
@@ -86,7 +78,11 @@ class Figure:
             {label: results[other] for label, other in chosen.items()} for chosen in (REGRET_OF, CLOSE_UP_OF, COST_OF)
         )
         own, others = ({label: results[label] for label in labels} for labels in (PAPER, OTHERS))
-        return paper_figure(own, of_regret, of_close_up, of_cost, others, self.title)
+        title = (
+            f"{results.problem.arms} arms, {results.trials} trials; bands: 95 % intervals; dashed colours: another "
+            "constant or order; thin lines without colour: not in the paper"
+        )
+        return paper_figure(own, of_regret, of_close_up, of_cost, others, title)
 
     @cached_property
     def image(self) -> "Image":
@@ -119,12 +115,6 @@ def number_of(study: Study) -> int:
     return int(study.manifest["file"]["report"].removeprefix("figure"))
 
 
-def claims_table(claims: Iterable[Claim]) -> Table:
-    """Every claim beside what was measured."""
-    rows = ((f"Figure {claim.figure}: {claim.says}", claim.measured, claim.verdict) for claim in claims)
-    return Table(("The paper says", "Measured", "Holds"), tuple(rows))
-
-
 class PaperChapter(Chapter):
     """The claims of the paper, its figures, and report.json. The file of a study names its figure: figure1, figure2."""
 
@@ -133,6 +123,7 @@ class PaperChapter(Chapter):
     def __init__(self, studies: Sequence[Study]) -> None:
         super().__init__(studies)
         self.figures = {study.path: Figure(number_of(study), study[study.names[0]]) for study in studies}
+        self.claims = [claim for figure in self.figures.values() for claim in figure.claims]
 
     @staticmethod
     def refusal(studies: Sequence[Study]) -> str:
@@ -156,7 +147,8 @@ class PaperChapter(Chapter):
 
     def opening(self) -> list[Section]:
         """Every claim beside what was measured, and how the policies that the paper does not have compare."""
-        claims = claims_table(claim for figure in self.figures.values() for claim in figure.claims)
+        rows = ((f"Figure {each.figure}: {each.says}", each.measured, each.verdict) for each in self.claims)
+        claims = Table(("The paper says", "Measured", "Holds"), tuple(rows))
         caption = "Each claim beside what was measured [95 % interval]; to hold, a difference must be beyond noise"
         told = [Words(f"Figure {figure.number}. {figure.told}") for figure in self.figures.values()]
         scaled = [Words(words) for study in self.studies if (words := self.scale(study))]
@@ -211,10 +203,9 @@ class PaperChapter(Chapter):
 
     def to_json(self) -> str:
         """All of it for programs."""
-        claims = [claim for figure in self.figures.values() for claim in figure.claims]
         data = {
             "versions": self.studies[0].manifest["versions"],
-            "claims": [{**asdict(claim), "verdict": claim.verdict} for claim in claims],
+            "claims": [{**asdict(claim), "verdict": claim.verdict} for claim in self.claims],
             "figures": [self.numbers(study) for study in self.studies],
         }
         return json.dumps(data, indent=2) + "\n"

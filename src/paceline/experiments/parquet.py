@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.errors import UnreadableFile
-from paceline.experiments.experiment import Layout
 from paceline.experiments.holdings import Holdings
 from paceline.parquet import arrow, write_tables
+from paceline.problems.problem import Problem
 from paceline.simulation.totals import Totals, subset
 
 if TYPE_CHECKING:
@@ -22,14 +22,16 @@ HOLDINGS = b"paceline"  # the key of what a file says of itself
 PER_CHECKPOINT = ("earned", "skips", "idle")
 
 
-def schema(layout: Layout) -> "pa.Schema":
+def schema(problems: Iterable[Problem]) -> "pa.Schema":
     """A row per problem, policy, trial and checkpoint: raw totals up to that round.
 
     Where some problem has several resources the columns by resource are lists in all rows; else they are numbers.
     """
-    pa = arrow()
-    amounts = pa.list_(pa.float64()) if layout.several else pa.float64()  # by resource, in the order of the problem
-    lost = [("lost", amounts)] if layout.capped else []  # what came in above a cap
+    pa, known = arrow(), list(problems)
+    several = any(len(problem.resources) > 1 for problem in known)
+    amounts = pa.list_(pa.float64()) if several else pa.float64()  # by resource, in the order of the problem
+    capped = any(cap < np.inf for problem in known for cap in problem.caps)
+    lost = [("lost", amounts)] if capped else []  # what came in above a cap
     return pa.schema(
         [
             ("problem", pa.int32()),  # the numbers and what they stand for are in the manifest
@@ -49,7 +51,7 @@ def schema(layout: Layout) -> "pa.Schema":
 
 
 def table_of(
-    number: int, place: int, first: int, rounds: npt.NDArray[np.int64], totals: Totals, layout: Layout
+    number: int, place: int, first: int, rounds: npt.NDArray[np.int64], totals: Totals, columns: "pa.Schema"
 ) -> "pa.Table":
     """The rows of trials of a policy on a problem, by their numbers, from the first of the trials on."""
     pa = arrow()
@@ -60,11 +62,12 @@ def table_of(
     for at, name in enumerate(fields):
         memory[..., at] = totals.memory[name]
     resources = totals.spent.shape[2:] or (1,)
+    several = pa.types.is_list(columns.field("spent").type)
 
     def amounts(values: npt.NDArray[np.float64]) -> Any:
-        return lists(values.reshape(count, points, *resources)) if layout.several else values.ravel()
+        return lists(values.reshape(count, points, *resources)) if several else values.ravel()
 
-    columns = {
+    values = {
         "problem": np.full(count * points, number, np.int32),
         "policy": np.full(count * points, place, np.int32),
         "trial": trials,
@@ -76,7 +79,7 @@ def table_of(
         "memory": lists(memory),
         "min_headroom": amounts(np.repeat(totals.min_headroom, points, axis=0)),
     }
-    return pa.table(columns, schema=schema(layout))
+    return pa.table(values, schema=columns)
 
 
 def lists(values: npt.NDArray[Any]) -> "pa.ListArray":

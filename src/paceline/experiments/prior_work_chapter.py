@@ -15,7 +15,7 @@ from paceline.paper.instances import eight_arms
 from paceline.paper.systems import SYSTEMS, System
 from paceline.reports.field import Measured, field_figure
 from paceline.reports.page import Drawing, Figures, Section, Tabled, Words
-from paceline.reports.tables import UNGUARDED, Table, csv_text, mean_and_interval
+from paceline.reports.tables import UNGUARDED, Table, csv_text, mean_and_interval, of_resources
 from paceline.simulation.results import Run, list_names
 from paceline.simulation.simulate import Trial
 from paceline.statistics import three_digits
@@ -184,28 +184,23 @@ class PriorWorkChapter(Chapter):
     def settings_table(self) -> Table:
         """Regret on the other problems; nothing where a policy cannot play."""
         others = dict.fromkeys(problem for problem, guard, _ in self.runs if guard and problem not in PAPERS)
-        found = {problem: self.at(problem)[0] for problem in others}
-        rows = tuple(
-            (
-                row.label,
-                *(
-                    mean_and_interval(runs[row.label].steady_regret[:, -1]) if row.label in runs else "cannot"
-                    for runs in found.values()
-                ),
-            )
-            for row in self.measured
-        )
+        found = [self.at(problem)[0] for problem in others]
+        rows = tuple((row.label, *(regret_of(runs, row.label) for runs in found)) for row in self.measured)
         return Table(("policy", *others), rows)
 
     def without_guard(self) -> Table:
         """Regret and the worst violation of each resource."""
-        found = {problem: self.at(problem, False)[0] for problem, guard, _ in self.runs if not guard}
-        rows = tuple(
-            (row.label, *(cell for runs in found.values() for cell in free_cells(runs, row.label)))
-            for row in self.measured
-        )
-        headings = tuple(heading for problem, runs in found.items() for heading in free_headings(problem, runs))
-        return Table(("policy", *headings), rows, (UNGUARDED,))
+        headings, rows = ["policy"], [[row.label] for row in self.measured]
+        for problem in dict.fromkeys(problem for problem, guard, _ in self.runs if not guard):
+            runs = self.at(problem, False)[0]
+            shown, resources = PAPERS.get(problem, problem), next(iter(runs.values())).problem.resources
+            headings += [f"regret, {shown}", *of_resources(f"violation, {shown}", resources)]
+            for row in rows:
+                label = row[0]
+                worst = runs[label].by_resource("violation") if label in runs else {}
+                told = [three_digits(float(worst[name].max())) if name in worst else "–" for name in resources]
+                row += [regret_of(runs, label), *told]
+        return Table(tuple(headings), tuple(map(tuple, rows)), (UNGUARDED,))
 
     def promises_table(self) -> Table:
         """What is known of each system, as far as it was published."""
@@ -269,18 +264,6 @@ def power(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.2f}"
 
 
-def free_headings(problem: str, runs: dict[str, Run]) -> list[str]:
-    """What is told of a problem that was played without the guard."""
-    resources = next(iter(runs.values())).by_resource("violation")
-    shown = PAPERS.get(problem, problem)
-    named = [f"violation, {shown}" + ("" if len(resources) == 1 else f", {resource}") for resource in resources]
-    return [f"regret, {shown}", *named]
-
-
-def free_cells(runs: dict[str, Run], label: str) -> list[str]:
-    """The same for one policy."""
-    if label not in runs:
-        return ["cannot"] + ["–"] * len(next(iter(runs.values())).by_resource("violation"))
-    run = runs[label]
-    worst = (three_digits(float(each.max())) for each in run.by_resource("violation").values())
-    return [mean_and_interval(run.steady_regret[:, -1]), *worst]
+def regret_of(runs: dict[str, Run], label: str) -> str:
+    """What a policy loses, if it can play."""
+    return mean_and_interval(runs[label].steady_regret[:, -1]) if label in runs else "cannot"

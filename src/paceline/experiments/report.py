@@ -40,7 +40,7 @@ class Gathered:
 
     def __post_init__(self) -> None:
         self.draw = Drawer(self.prefix, self.reference)
-        self.together = self.study.new_together()
+        self.together = self.study.together
         axes = policy_axes(self.study.experiment["policies"])[: sections.MOST_SWEEPS]
         known = [entry for entry in self.study.experiment["problems"] if entry["name"] not in self.study.unknown]
         self.experiment = self.study.experiment | {"problems": known}
@@ -50,7 +50,6 @@ class Gathered:
             yardstick = limits(results.problem, self.study.rounds[-1:])
             last, capped = float(yardstick.capped[0]), bool(yardstick.cut[0])
             self.lines.append(summarise_runs(name, results, self.reference, last, capped))
-            self.together.add(results, self.study.experiment["problems"][number]["stream"])
             if len(self.figures) < self.most_drawn:
                 drawn = list(self.draw.problem(number + 1, results, self.lines[-1], axes))
                 self.figures.append(Figures(list(results), drawn))

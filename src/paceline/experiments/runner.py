@@ -52,8 +52,7 @@ def run_experiment(
                 chosen = engine_for(executor, trials, workers) if dask is None else dask_executor(dask, trials, workers)
                 with chosen as engine:
                     play(missing, folder, engine, progress)
-            if not folder.finished():
-                folder.finish()
+            folder.finish()
         study = Study.open(where)
     except BaseException:
         if out is None:
@@ -95,7 +94,7 @@ def drive(engine: Engine, tasks: list[Task], folder: RunFolder, bar: Progress) -
                 return
             except BrokenExecutor as error:
                 breaks = 1 if hands.done else breaks + 1
-                waiting += hands.given_back()
+                waiting += hands.flying.values()  # what had landed is done
                 if breaks >= MOST_BREAKS or not engine.ours:
                     raise PacelineError(f"workers of {engine.name} died {breaks} times in a row; giving up") from error
             except (CancelledError, asyncio.CancelledError) as error:
@@ -150,12 +149,6 @@ class Hands:
         if self.stopped.is_set():
             raise Stopped
         self.bar.advance(rounds)
-
-    def given_back(self) -> list[Task]:
-        """What was in flight when the executor broke, but for what had landed."""
-        tasks = list(self.flying.values())
-        self.flying = {}
-        return tasks
 
     def stop(self) -> None:
         """Give up: cancel what has not begun, tell threads and processes of our own to stop."""

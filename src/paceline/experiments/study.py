@@ -123,15 +123,11 @@ class Study(Mapping[str, Results]):
     @cached_property
     def together(self) -> Together:
         """All problems taken together: scores, standings, tails."""
-        found = self.new_together()
-        for number, (_, results) in enumerate(self.results()):
-            found.add(results, self.experiment["problems"][number]["stream"])
-        return found
-
-    def new_together(self) -> Together:
-        """The same before any problem was read."""
         horizons = [at for at in self.manifest["file"].get("horizons", []) if at <= self.rounds[-1]]
-        return Together(self.name, self.size, self.labels, self.rounds, horizons, self.guard)
+        found = Together(self.name, self.size, self.labels, self.rounds, horizons, self.guard)
+        for entry, (_, results) in zip(self.experiment["problems"], self.results(), strict=True):
+            found.add(results, entry["stream"])
+        return found
 
     def scores(self, reference: str | None = None) -> list[Score]:
         """How each policy did over all problems, against the limit and against a reference (suak, or the first)."""

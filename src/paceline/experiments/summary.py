@@ -17,10 +17,10 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Line:
-    """One policy on one problem. Means are over trials; a single trial has no standard error and no interval.
+    """One policy on one problem. Means are over trials; those of a single trial have no standard error and no ends.
 
     ``own``           mean steady regret with its 95 % interval.
-    ``difference``    mean steady regret minus that of the reference, with its interval, paired by trial.
+    ``difference``    mean steady regret minus that of the reference, likewise, paired by trial.
     ``ratio``         the one divided by the other, likewise paired; nothing if either is below 0.1.
     ``capped``        whether the bare limit exceeds what there is to lose.
     ``spent``         by resource, per round; ``headrooms`` the smallest headroom of any trial, by resource.
@@ -33,10 +33,8 @@ class Line:
     limit: float
     capped: bool
     finals: Floats  # steady regret of each trial
-    error: float | None
-    own: Estimate | None
-    difference: float
-    interval: Estimate | None
+    own: Estimate
+    difference: Estimate
     ratio: Estimate | None
     means: dict[str, float]
     spent: dict[str, float]
@@ -66,8 +64,8 @@ def summarise_runs(problem: str, results: Results, reference: str, limit: float,
     >>> from paceline.simulation import simulate as run
     >>> res = run.simulate(paper.three_arms(), ["uniform", "oracle"], rounds=1000, trials=2)
     >>> lines = summarise_runs("three arms", res, "oracle", 4.0)
-    >>> lines[0].difference == lines[0].mean - lines[1].mean, lines[1].difference, lines[1].ratio.value
-    (True, 0.0, 1.0)
+    >>> lines[1].difference.value, lines[1].ratio.value, lines[0].difference.value > 0.0
+    (0.0, 1.0, True)
     """
     against = results[reference].steady_regret[:, -1]
     last = int(results.rounds[-1])
@@ -80,10 +78,8 @@ def summarise_runs(problem: str, results: Results, reference: str, limit: float,
             limit=limit,
             capped=capped,
             finals=finals,
-            error=standard_error(finals),
             own=mean_of(finals),
-            difference=float(finals.mean() - against.mean()),
-            interval=mean_difference(finals, against),
+            difference=mean_difference(finals, against),
             ratio=mean_ratio(finals, against),
             means={
                 "pseudo_regret": float(run.pseudo_regret[:, -1].mean()),
@@ -121,7 +117,7 @@ def summary_table(lines: Sequence[Line], reference: str, resources: Sequence[str
         (
             line.policy,
             mean_and_interval(line.finals),
-            "reference" if line.policy == reference else difference(line),
+            "reference" if line.policy == reference else line.difference.written(signed),
             "1" if line.policy == reference else "–" if line.ratio is None else str(line.ratio),
             three_digits(line.means["skips"]),
             *(f"{line.spent[name]:.5f}" if name in line.spent else "–" for name in names),
@@ -130,12 +126,6 @@ def summary_table(lines: Sequence[Line], reference: str, resources: Sequence[str
         for line in lines
     )
     return Table(headings, rows, () if lines[0].guard else (UNGUARDED,))
-
-
-def difference(line: Line) -> str:
-    """The difference to the reference with its interval, if it has one."""
-    ends = "" if line.interval is None else f" [{signed(line.interval.low)}, {signed(line.interval.high)}]"
-    return signed(line.difference) + ends
 
 
 def signed(value: float) -> str:
@@ -186,10 +176,10 @@ def records(by_problem: Sequence[Sequence[Line]], experiment: dict[str, Any]) ->
             "limit": line.limit,
             "limit_capped": line.capped,
             "steady_regret": line.mean,
-            "standard_error": line.error,
+            "standard_error": standard_error(line.finals),
             **ends_of("steady_regret", line.own),
-            "difference": line.difference,
-            **ends_of("difference", line.interval),
+            "difference": line.difference.value,
+            **ends_of("difference", line.difference),
             "ratio": None if line.ratio is None else line.ratio.value,
             **ends_of("ratio", line.ratio),
             **line.means,

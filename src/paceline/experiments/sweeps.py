@@ -131,7 +131,7 @@ def policy_sweep(axis: Axis, lines: Sequence[Line]) -> Sweep:
 
 def radius(line: Line) -> float:
     """Half the width of the 95 % interval of a mean; a single trial has none to draw."""
-    return 0.0 if line.own is None else line.own.high - line.mean
+    return line.own.high - line.mean if line.own.known else 0.0
 
 
 def of_policies(axis: Axis, estimates: Sequence[Estimate], quantity: str) -> Sweep:

@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 SUAK, OPS, PDS, USS = "SUAK", "OPS", "PDS", "USS"
 # The same with another constant or order that the paper's text leaves room for, and its second naive approach.
 SUAK_FIRST, OPS_TWO, USS_FIVE = "SUAK, first", "OPS, a = 2", "USS, λ = 5"
-OPS_PRINTED, OPS_LATER = "OPS, as printed", "OPS, √(KT) rounds skipped first"
+OPS_LATER = "OPS, √(KT) rounds skipped first"
 # Not in the paper: our own two, and two simple ones that everybody should beat.
 INDEX, THOMPSON, EPSILON, GREEDY = "Index pacer", "Thompson pacer", "Epsilon-greedy", "Greedy"
 

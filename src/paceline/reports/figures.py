@@ -111,11 +111,6 @@ def title_of(problem: Problem, quantity: str, resource: str) -> str:
     return of_resources(plain, problem.resources)[problem.resources.index(resource)]
 
 
-def resources_of(runs: "Mapping[str, Run]", quantity: str) -> list[str]:
-    """The resources for which a quantity has a panel, or `WHOLE`."""
-    return list(QUANTITIES[quantity].values(next(iter(runs.values()))))
-
-
 def values_of(run: "Run", quantity: str, resource: str | None = None) -> Floats:
     """The values of a quantity for one of its panels, the first unless told."""
     values = QUANTITIES[quantity].values(run)
@@ -129,7 +124,8 @@ def curves(results: "Results", quantities: tuple[str, ...], path: str | os.PathL
     for quantity in quantities:
         checks.one_of("quantity", quantity, tuple(QUANTITIES))
     with mpl.rc_context({**STYLE, "text.parse_math": False}):
-        drawn = [(quantity, resource) for quantity in quantities for resource in resources_of(results, quantity)]
+        first = next(iter(results.values()))
+        drawn = [(quantity, resource) for quantity in quantities for resource in QUANTITIES[quantity].values(first)]
         figure = Figure(figsize=(3.6 * len(drawn), 3.1))
         panels = figure.subplots(1, len(drawn), squeeze=False)[0]
         for axes, (quantity, resource) in zip(panels, drawn, strict=True):
@@ -187,15 +183,13 @@ def plain_numbers(axes: Axes) -> None:
 
 
 def short(value: float) -> str:
-    """A number as an axis wants it.
+    """A number as an axis wants it, with a proper minus.
 
-    >>> short(2_500_000), short(30_000), short(0.004), short(0.0)
-    ('2.5M', '30k', '0.004', '0')
+    >>> short(2_500_000), short(-30_000), short(0.004), short(0.0)
+    ('2.5M', '−30k', '0.004', '0')
     """
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:.10g}{letter}"
-    return f"{value:.4g}"
+    size, letter = next((unit for unit in ((1e6, "M"), (1e3, "k")) if abs(value) >= unit[0]), (1.0, ""))
+    return f"{value / size:.{10 if letter else 4}g}{letter}".replace("-", "−")
 
 
 def legend_below(figure: Figure, axes: Axes, columns: int | None = None) -> None:
@@ -249,12 +243,13 @@ def in_formats(figure: Figure, png: bool = False) -> Image:
         "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # about as wide as each other
         "svg.fonttype": "none",
         "svg.hashsalt": "paceline",
+        "figure.constrained_layout.use": False,  # so that None is none, and nothing is drawn twice to lay it out
     }
     text, pages, pixels = io.StringIO(), io.BytesIO(), io.BytesIO()
     with mpl.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")
         figure.savefig(text, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-        figure.set_layout_engine("none")  # all is in its place by now, and to find it takes longer than to draw
+        figure.set_layout_engine(None)  # all is in its place by now, and to find it takes longer than to draw
         figure.savefig(pages, format="pdf", metadata={"CreationDate": None})
     if png:
         figure.savefig(pixels, format="png", dpi=200)

@@ -82,16 +82,16 @@ def draw_curve(axes: "Axes", results: "Results", quantity: str, resource: str = 
         axes.set_ylim(bottom=0.0)
 
 
-def draw_log_curve(axes: "Axes", results: "Results") -> None:
-    """Steady regret against the logarithm of the round; logarithms up, too, if policies are far apart."""
+def draw_log_curve(axes: "Axes", results: "Results", logs: bool) -> None:
+    """Steady regret against the logarithm of the round; with ``logs`` up, too, as for policies that are far apart."""
     figures.panel(axes, results, "steady_regret")
     axes.set_title("Steady regret, logarithmic time")
     axes.set_xscale("log")
     axes.set_xlim(results.rounds[0], results.rounds[-1] if len(results.rounds) > 1 else results.rounds[0] + 1)
-    means = np.stack([run.steady_regret.mean(axis=0) for run in results.values()])
-    if far_apart(means[:, -1]):
+    if logs:
         axes.set_yscale("log", nonpositive="clip")
-        axes.set_ylim(bottom=max(float(means.min()), FLOOR) / 1.5)
+        lowest = min(float(run.steady_regret.mean(axis=0).min()) for run in results.values())
+        axes.set_ylim(bottom=max(lowest, FLOOR) / 1.5)
         axes.set_title("Steady regret, both logarithmic")
     elif axes.get_ylim()[0] > 0.0:
         axes.set_ylim(bottom=0.0)
@@ -139,10 +139,10 @@ def draw_sweep(axes: "Axes", sweep: "Sweep") -> None:
         axes.margins(x=0.05)
     else:
         axes.set_xlim(-0.5, len(places) - 0.5)
-    means = np.array([trace.means for trace in sweep.traces])
-    if far_apart(np.array([[trace.means, trace.highs] for trace in sweep.traces])):
+    drawn = np.array([[trace.means, trace.highs, trace.lows] for trace in sweep.traces])
+    if far_apart(drawn if drawn.min() > 0.0 else drawn[:, :2]):  # a lower end below 0 has no logarithm
         axes.set_yscale("log", nonpositive="clip")
-    elif means.min() >= 0.0:
+    elif drawn[:, 0].min() >= 0.0:
         axes.set_ylim(bottom=0.0)
     figures.plain_numbers(axes)
     if not sweep.numeric:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from paceline.extras import extra
 from paceline.problems.problem import Problem
 from paceline.problems.resources import UNNAMED
-from paceline.statistics import Estimate, mean_of
+from paceline.statistics import mean_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -199,9 +199,8 @@ def mean_and_interval(values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -
     >>> mean_and_interval(np.array([1000.0, 1200.0, 1100.0])), mean_and_interval(np.array([3.25]))
     ('1,100 [852, 1,348]', '3.2')
     """
-    mean = float(values.mean())
-    found = mean_of(values.astype(np.float64)) or Estimate(mean, mean, mean)
-    return found.written(partial(written, digits=0 if abs(mean) >= 100 else 1))
+    found = mean_of(values.astype(np.float64))
+    return found.written(partial(written, digits=0 if abs(found.value) >= 100 else 1))
 
 
 def of_resources(thing: str, resources: Sequence[str], link: str = ", ") -> tuple[str, ...]:
