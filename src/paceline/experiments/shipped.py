@@ -23,14 +23,14 @@ from paceline.problems.toml import read_toml
 from paceline.worlds.delays import DelayLike, read_delays
 
 COMPARISON = Path(__file__).with_name("compare.toml")
-ROUNDS = 20_000
+ROUNDS = 50_000
 
 
 def compare(
     kind_or_problems: str | Sequence[Problem],
     policies: PoliciesLike,
     *,
-    problems: int = 6,
+    problems: int = 12,
     rounds: int | None = None,
     trials: int = 8,
     seed: int = 0,
@@ -45,7 +45,7 @@ def compare(
     """Play each policy on each problem of a family: one of `paceline.problems.KINDS`, or a list of problems.
 
     ``problems`` is the size of the family, ``shortfall`` says how close the race is, ``resources`` how many there are
-    (see `paceline.problems.random`); these go with a kind. ``rounds`` are 20,000 unless given, or as many as the kind
+    (see `paceline.problems.random`); these go with a kind. ``rounds`` are 50,000 unless given, or as many as the kind
     is for: "start" is for 500, and no more. ``delay`` says how late outcomes are (see `simulate`). ``horizons`` are
     rounds after which every policy is held against the best one. ``seed`` draws the family and the trials. Every policy
     meets the same random numbers on a problem, and each problem has numbers of its own.
