@@ -22,14 +22,14 @@ from paceline.live.forks import watch
 from paceline.live.journal import Journal
 from paceline.live.keeper import Keeper
 from paceline.live.ledger import Ledger, Note, milliseconds
-from paceline.live.pulls import as_pull, is_awaited
+from paceline.live.pulls import ASKED, is_awaited
 from paceline.live.status import RECOVERED, STARVING, starving
 from paceline.policies.code import digest_of_code
 
 LOG = logging.getLogger("paceline")
 
 EXPIRE_AT_ONCE = 32  # decisions that one call lets expire at most
-LOOK_AT_ONCE = 10_000  # decisions that one call looks at most
+LOOK_AT_ONCE = 10_000  # decisions among which one call looks for the oldest that is waited for
 MANY_WAIT = 1000  # decisions without an outcome at which something is said; again when there are twice as many
 
 # Why nothing may be done any more, or what was being done.
@@ -257,15 +257,13 @@ class Booking:
         elif trouble is None and self._starves:
             LOG.info("bandit %s does not starve any more", self._label())
         self._starves = trouble is not None
-        waiting = len(ledger.pending) - len(ledger.expired_pulls)
-        if waiting >= self._waits:  # some may be told, and kept back; for the time of a call
-            waiting = sum(map(is_awaited, islice(ledger.pending.values(), LOOK_AT_ONCE)))
+        waiting = ledger.count_awaited()
         if waiting >= self._waits:
-            oldest = as_pull(next(filter(is_awaited, ledger.pending.values())))
+            oldest = next(filter(is_awaited, islice(ledger.pending.values(), LOOK_AT_ONCE)), None)
             LOG.warning(
-                "bandit %s: %d decisions wait for their outcome, the oldest for %.0f seconds; what is reserved for "
-                "them cannot be spent%s",
-                *(self._label(), waiting, (self._now() - oldest.asked) / 1000.0),
+                "bandit %s: %d decisions wait for their outcome%s; what is reserved for them cannot be spent%s",
+                *(self._label(), waiting),
+                "" if oldest is None else f", the oldest for {(self._now() - oldest[ASKED]) / 1000.0:.0f} seconds",
                 "" if ledger.lasting is not None else " (expires= sets an end to the waiting)",
             )
             self._waits = 2 * waiting
