@@ -5,6 +5,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from types import EllipsisType, TracebackType
@@ -26,7 +27,7 @@ from paceline.live.ledger import Ledger
 from paceline.live.log import entries_of
 from paceline.live.options import check_options, check_path
 from paceline.live.outcomes import settle
-from paceline.live.picture import picture_of
+from paceline.live.picture import copied, picture_of
 from paceline.live.pulls import SLOT, is_told
 from paceline.live.record import Record, record_of
 from paceline.live.reports import report_of
@@ -312,6 +313,8 @@ class Bandit(Booking):
         """
         if type(overrun) is not bool:
             raise InvalidValue(f"overrun must be True or False, got {overrun!r}")
+        if reward is None or cost is None or not self._ledger.is_unnamed:
+            self._get_ready_for_part(reward, cost)
         with self._lock:
             if self._stopped is not None:
                 self._look_again()
@@ -494,6 +497,8 @@ class Bandit(Booking):
         given = {name: value for name, value in options.items() if value is not ...}
         if policy is not ...:
             get_ready(policy, self._ledger.config)  # before others have to wait for it
+        if silence is not ... or expires is not ...:  # rewards may be corrected for their delay from now on
+            self._ledger.arm_set.get_ready_for_parts()
         self._change(lambda ledger, now: self._settings(ledger, given, now))
         if policy is not ...:
             with self._lock:
@@ -611,14 +616,14 @@ class Bandit(Booking):
         With ``silence``, rewards are those of decisions whose window is over: clicks and silences of the same age.
         """
         with self._lock:
-            arm_set, config, late = self._ledger.arm_set, self._ledger.config, self._ledger.late
+            arm_set, config, late = self._ledger.arm_set, self._ledger.config, deepcopy(self._ledger.late)
             arm_set.merge()
-            return {
-                name: arm_estimate(
-                    arm_set.full.arms, slot, arm_set.statuses[slot], arm_set.max_costs[slot], config, late
-                )
-                for name, slot in arm_set.slot_by_name.items()
-            }
+            known, slots = copied(arm_set.full.arms), arm_set.slot_by_name.copy()
+            statuses, max_costs = arm_set.statuses.copy(), arm_set.max_costs.copy()
+        return {
+            name: arm_estimate(known, slot, statuses[slot], max_costs[slot], config, late)
+            for name, slot in slots.items()
+        }
 
     def mix(self) -> dict[str | None, float]:
         """The best share of rounds for each arm if the arms are what they seem to be; None stands for sitting out."""

@@ -7,7 +7,7 @@ the time it takes, so that the next call finds a call that was cut short, and fi
 import logging
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import islice
 from threading import RLock
 from typing import Any
@@ -124,6 +124,13 @@ class Booking:
     def _number_of(self, id: Any, *news: Any) -> int | None:  # noqa: ARG002  # for those who know others
         """The number of a decision that is told something; None if somebody else is to be told."""
         return requests.number_of(id, self._ledger.config.worker)
+
+    def _get_ready_for_part(self, reward: Any, cost: Any) -> None:
+        """Load the code that takes in parts of an outcome, if this is one, before others have to wait for it."""
+        ledger = self._ledger
+        is_short = not ledger.is_unnamed and isinstance(cost, Mapping) and len(cost) < len(ledger.currencies)
+        if (reward is None or cost is None or is_short) and ledger.arm_set.usual_part_calls is None:
+            ledger.arm_set.get_ready_for_parts()
 
     def _open_number(self, id: int | str, now: int) -> int:
         """The number of a decision that is about to be changed; if its time is up it expires first."""

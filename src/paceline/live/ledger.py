@@ -123,6 +123,7 @@ class Ledger:
             late = None
         if late is None and wanted is not None:
             late = LateRewards(wanted[0] or 0, wanted[1], len(self.arm_set.names), self.rounds)
+            self.arm_set.get_ready_for_parts()
         self.late = late
         self.forget_ended()
         self.is_special = self.may_fail or self.timed.is_on or late is not None
