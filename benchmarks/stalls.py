@@ -148,7 +148,7 @@ def watch(lock: TimedLock) -> None:
     def timed(step: Callable[..., Any], part: str) -> Callable[..., Any]:
         @wraps(step)
         def run(*given: Any) -> Any:
-            start, apart = time.thread_time_ns(), sum(lock.parts.values())
+            apart, start = sum(lock.parts.values()), time.thread_time_ns()
             result = step(*given)
             lock.note(part, time.thread_time_ns() - start - (sum(lock.parts.values()) - apart))
             return result

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from threading import Event, Lock, RLock, Thread, current_thread
 from types import EllipsisType
-from typing import Any
+from typing import Any, NoReturn
 from weakref import ref
 
 from paceline import checks
@@ -402,12 +402,12 @@ class Member(Bandit):
         )
 
     @classmethod
-    def open(cls, *_: Any, **__: Any) -> Bandit:
+    def open(cls, *_: Any, **__: Any) -> NoReturn:
         """Refused: `join` with the journal goes on with a member."""
         raise InvalidValue("the journal of a member must be given to join, got Member.open")
 
     @classmethod
-    def load(cls, *_: Any, **__: Any) -> Bandit:
+    def load(cls, *_: Any, **__: Any) -> NoReturn:
         """Refused: a copy of a member would spend its money once more."""
         raise InvalidValue("what a member has saved must be loaded with Bandit.load, got Member.load")
 
