@@ -223,6 +223,11 @@ class Books:
             if pull.fate == OPEN and number not in self.forgotten
         }
 
+    @property
+    def kept_back(self) -> set[int]:
+        """Decisions of which all is told, but that end with their window."""
+        return {number for number in self.pending if self.pulls[number].told_all}
+
     def known_pulls(self, slot: int) -> int:
         """How many pulls of an arm all is known of, here or from elsewhere."""
         settled = [pull for pull in self.pulls.values() if pull.slot == slot and pull.fate == SETTLED]

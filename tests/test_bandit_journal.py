@@ -5,7 +5,6 @@ import logging
 import os
 import shutil
 import socket
-import sys
 from itertools import islice
 from zlib import crc32
 
@@ -114,7 +113,7 @@ def test_without_fdatasync_the_whole_file_is_synced(tmp_path, monkeypatch):
 
 
 def test_a_system_that_cannot_lock_files_keeps_no_journal(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setattr("paceline.live.journal.fcntl", None)
     message = (
         r"\Ajournal must be on a system that can lock files \(save and load do without\), got .*journal on [^\n]*\Z"
     )

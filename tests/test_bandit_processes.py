@@ -123,6 +123,21 @@ def test_a_bandit_that_is_dropped_frees_its_file(tmp_path, cycle):
         assert again.rounds == 1
 
 
+LEFT_OPEN = """
+import os, sys
+from paceline import Bandit
+os.dup2(1, 2)  # what is said at the very end is said to nobody else
+bandit = Bandit(["a"], 1.0, "uniform", journal=sys.argv[1])
+bandit.ask()
+def hold(): return bandit
+hold.itself = hold
+"""
+
+
+def test_a_program_that_ends_with_a_journal_open_says_nothing(tmp_path):
+    assert elsewhere.run(LEFT_OPEN, tmp_path / "journal") == []
+
+
 def test_a_copy_or_a_pickle_is_refused():
     bandit = Bandit(**SETTINGS)
     line = r"\Aa Bandit must not be copied or pickled, or the same money would be spent twice; use save\Z"

@@ -12,7 +12,7 @@ from threading import Barrier, Event
 import pytest
 from bookkeeper import cost_of, keeps_the_promise, reward_of, state_of
 
-from paceline import Bandit, Conflict, Uniform
+from paceline import Bandit, Conflict, Uniform, meanwhile
 from paceline.live import arms, snapshot
 
 THREADS, ASKS = 8, 150
@@ -213,3 +213,33 @@ def test_what_is_rarely_called_is_compiled_while_others_go_on(monkeypatch, call)
     monkeypatch.setattr(arms, "compile_now", compile_and_note)
     call(bandit)
     assert held == [False]
+
+
+@pytest.mark.parametrize(
+    ("budget", "call"),
+    [
+        (1.0, lambda bandit: bandit.tell(1, cost=0.5)),
+        (1.0, lambda bandit: bandit.tell(1, reward=0.5)),
+        ({"x": 1.0, "y": 1.0}, lambda bandit: bandit.tell(1, 0.5, {"x": 0.5})),
+        (1.0, lambda bandit: bandit.observe("a", 0.5, 0.5)),
+        (1.0, lambda bandit: bandit.merge({"other": bandit.report()})),
+        (1.0, lambda bandit: bandit.set(silence=0.0)),
+        (1.0, lambda bandit: bandit.set(policy="uniform")),
+    ],
+    ids=["cost", "reward", "some costs", "observe", "merge", "silence", "policy"],
+)
+def test_machine_code_is_loaded_while_others_go_on(monkeypatch, budget, call):
+    """That of ours, which is on the disk: to load it takes tens of milliseconds."""
+    bandit, held = Bandit(["a", "b"], budget, "uniform", expires=10.0), []
+    assert bandit.ask().id == 1
+    monkeypatch.setattr(meanwhile, "_ready", {})
+
+    def on_disk(_policy, _resources):
+        held.append(bandit._lock._is_owned())
+        return True
+
+    for name in ("calls", "part_calls", "learning_calls"):
+        monkeypatch.setattr(meanwhile, f"{name}_on_disk", on_disk)
+    call(bandit)
+    assert held
+    assert not any(held)

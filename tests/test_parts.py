@@ -221,6 +221,7 @@ def test_a_bandit_saved_between_the_parts_goes_on_the_same(tmp_path):
 
 def test_a_bandit_on_a_new_machine_takes_parts_in_plain_python(monkeypatch):
     monkeypatch.setattr("paceline.meanwhile.part_calls_on_disk", lambda policy, resources: False)
+    monkeypatch.setattr("paceline.meanwhile._ready", {})
     bandit = bandit_told_costs(seed=3)
     assert isinstance(bandit._ledger.arm_set.usual_part_calls, LivePartCalls)
     monkeypatch.undo()

@@ -326,6 +326,17 @@ def test_waiting_is_said_once_and_again_after_it_was_over(caplog: pytest.LogCapt
     assert said(caplog) == [text.format(1001, 0)]
 
 
+def test_however_many_wait_their_number_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    bandit = pl.Bandit(["a"], 1.0, "uniform", clock=Clock())
+    for _ in range(16_200):
+        bandit.ask()
+    counts = [int(text.split()[4]) for text in said(caplog)]
+    assert counts == [1001, 2101, 4301, 8701]
+    for _ in range(1400):
+        bandit.ask()
+    assert [text.split()[4] for text in said(caplog)] == ["17501"]
+
+
 def test_the_oldest_that_waits_is_not_one_that_has_expired(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     bandit = pl.Bandit(["a"], budget=1.0, clock=clock, expires=1000.0)

@@ -4,8 +4,10 @@ What is made here is kept for each kind of policy and world, and compiled when i
 kernels/jit.py).
 """
 
+import inspect
 from collections.abc import Callable
 from functools import cache as functools_cache
+from functools import wraps
 from typing import Any, NamedTuple, TypeVar, cast
 
 from paceline.engine import (
@@ -50,8 +52,20 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def cache(function: Function) -> Function:
-    """Remember what a function gave. (functools' own decorator hides the types of the arguments from type checkers.)"""
-    return cast(Function, functools_cache(function))
+    """Remember what a function gave.
+
+    Functools' own decorator hides the types of the arguments from type checkers, and an argument that is left out is
+    not the same to it as one that is given as its default: what is compiled would be there twice.
+    """
+    remembered, signature = functools_cache(function), inspect.signature(function)
+
+    @wraps(function)
+    def recall(*given: Any, **named: Any) -> Any:
+        meant = signature.bind(*given, **named)
+        meant.apply_defaults()
+        return remembered(*meant.args, **meant.kwargs)
+
+    return cast(Function, recall)
 
 
 Parts = dict[str, Callable[..., Any]]

@@ -10,6 +10,7 @@ The other process is a fresh interpreter: nothing of the caller's program runs i
 ends before it, so that the next start finds its work.
 """
 
+import atexit
 import base64
 import math
 import os
@@ -49,9 +50,10 @@ WORTH_COMPILING = 0.1  # seconds of calls in plain Python after which many more 
 HELPER = "from paceline.meanwhile import compile_given; compile_given()"
 
 _one_helper: dict[int, Lock] = {}  # by process: that of its parent may be held for ever by a thread that is not there
-_ready: dict[tuple[type[Policy], int], Calls] = {}  # machine code that is loaded, for all bandits of a kind
+_ready: dict[tuple[type[Policy], int, str], Any] = {}  # machine code that is loaded, for all bandits of a kind
 _followers: dict[tuple[type[Policy], int], Callable[..., None]] = {}
 _helpers: dict[tuple[int, type[Policy], int, str], Thread] = {}  # by process, for a copy of it has none, and kind
+_loading = Lock()  # held while a helper loads machine code: a process is neither copied nor ended in the middle of that
 
 ALWAYS, PARTS, LEARNING, FOLLOWING = "always", "parts", "learning", "following"  # what functions are needed for
 
@@ -223,12 +225,13 @@ def live_calls_for(policy: Policy, resources: int) -> Calls | LiveCalls:
     """
     if not is_ours(policy):
         return calls_for(policy, resources)
-    kind = type(policy), resources
+    kind = type(policy), resources, ALWAYS
     if kind not in _ready:
         if not calls_on_disk(policy, resources):
             return LiveCalls(policy, resources)
         _ready[kind] = calls_for(policy, resources)
-    return _ready[kind]
+    calls: Calls = _ready[kind]
+    return calls
 
 
 def live_follower_for(policy: Policy, params: Any, storage: Storage) -> Callable[..., None]:
@@ -244,16 +247,24 @@ def live_follower_for(policy: Policy, params: Any, storage: Storage) -> Callable
 
 def live_part_calls_for(policy: Policy, resources: int) -> PartCalls | LivePartCalls:
     """`tell_part` and `tell_rest` for a policy of this package, likewise."""
-    if not part_calls_on_disk(policy, resources):
-        return LivePartCalls(policy, resources)
-    return part_calls_for(policy, resources)
+    kind = type(policy), resources, PARTS
+    if kind not in _ready:
+        if not part_calls_on_disk(policy, resources):
+            return LivePartCalls(policy, resources)
+        _ready[kind] = part_calls_for(policy, resources)
+    calls: PartCalls = _ready[kind]
+    return calls
 
 
 def live_learning_calls_for(policy: Policy, resources: int) -> LearningCalls | LiveLearningCalls:
     """`teach` and `refresh` for a policy of this package, likewise."""
-    if not learning_calls_on_disk(policy, resources):
-        return LiveLearningCalls(policy, resources)
-    return learning_calls_for(policy, resources)
+    kind = type(policy), resources, LEARNING
+    if kind not in _ready:
+        if not learning_calls_on_disk(policy, resources):
+            return LiveLearningCalls(policy, resources)
+        _ready[kind] = learning_calls_for(policy, resources)
+    calls: LearningCalls = _ready[kind]
+    return calls
 
 
 @cache
@@ -286,10 +297,22 @@ def helper_for(policy: Policy, resources: int, use: str) -> Thread:
     with _one_helper.setdefault(os.getpid(), Lock()):
         if kind not in _helpers:
             job = base64.b64encode(pickle.dumps((policy, resources, use)))
-            _helpers[kind] = Thread(target=compile_elsewhere, args=(job,), daemon=True)
+            _helpers[kind] = Thread(target=have_at_hand, args=(policy, resources, use, job), daemon=True)
             with suppress(RuntimeError):  # there may be no room for a thread
                 _helpers[kind].start()
         return _helpers[kind]
+
+
+def have_at_hand(policy: Policy, resources: int, use: str, job: bytes) -> None:
+    """Have the machine code compiled elsewhere, and load it: whoever asks for a decision then need not wait for that.
+
+    What is not on the disk all the same is left to `Meanwhile.take_over`.
+    """
+    compile_elsewhere(job)
+    on_disk, make = MAKERS[use]
+    with _loading, suppress(OSError):
+        if on_disk(policy, resources):
+            make(policy, resources)
 
 
 def compile_elsewhere(job: bytes) -> None:
@@ -305,6 +328,18 @@ def compile_elsewhere(job: bytes) -> None:
 def compile_given() -> None:
     """What the other process does."""
     policy, resources, use = pickle.loads(base64.b64decode(sys.stdin.buffer.read()))
-    {ALWAYS: calls_for, PARTS: part_calls_for, LEARNING: learning_calls_for, FOLLOWING: follower_for}[use](
-        policy, resources
-    )
+    _, make = MAKERS[use]
+    make(policy, resources)
+
+
+# Whether machine code is on the disk, and what loads or compiles it.
+MAKERS: dict[str, tuple[Callable[[Policy, int], bool], Callable[[Policy, int], Any]]] = {
+    ALWAYS: (calls_on_disk, calls_for),
+    PARTS: (part_calls_on_disk, part_calls_for),
+    LEARNING: (learning_calls_on_disk, learning_calls_for),
+    FOLLOWING: (follower_on_disk, follower_for),
+}
+
+atexit.register(_loading.acquire)  # and never let go
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)

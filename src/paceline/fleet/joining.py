@@ -10,8 +10,8 @@ from paceline.errors import InvalidValue, StoreFailed
 from paceline.fleet.lives import worker_name
 from paceline.fleet.member import Member
 from paceline.fleet.store import Store, open_store
-from paceline.live.bandit import SNAPSHOT_EVERY
 from paceline.live.keeper import KEEP
+from paceline.live.kept import SNAPSHOT_EVERY
 
 LOG = logging.getLogger("paceline")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from types import EllipsisType
-from typing import Any
+from typing import Any, NoReturn
 
 from paceline.errors import InvalidValue, StoreFailed, UnknownName
 from paceline.fleet.lives import owner_of
@@ -82,12 +82,12 @@ class Member(Worker):
         )
 
     @classmethod
-    def open(cls, *_: Any, **__: Any) -> Bandit:
+    def open(cls, *_: Any, **__: Any) -> NoReturn:
         """Refused: `join` with the journal goes on with a member."""
         raise InvalidValue("the journal of a member must be given to join, got Member.open")
 
     @classmethod
-    def load(cls, *_: Any, **__: Any) -> Bandit:
+    def load(cls, *_: Any, **__: Any) -> NoReturn:
         """Refused: a copy of a member would spend its money once more."""
         raise InvalidValue("what a member has saved must be loaded with Bandit.load, got Member.load")
 

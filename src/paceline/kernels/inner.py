@@ -148,7 +148,7 @@ class LoopDispatcher(CPUDispatcher):  # type: ignore[misc]
         that points to the code of the other.
         """
         folder = self.stats.cache_path
-        if folder is None:
+        if folder is None or types in self.overloads:
             return super().compile(types)
         name, known = self.py_func.__qualname__, self.stats.cache_misses.total()
         place = int.from_bytes(sha256(name.encode()).digest()[:5])

@@ -2,9 +2,9 @@
 
 Where to find what, from the outside in:
 
-* What users call: bandit (every call), booking (what all calls have in common: one lock, check, write, apply), requests
-  (the checks; each gives an event), options, decision and answers (what `ask` gives), cut_short (Ctrl-C), forks (copies
-  of the process).
+* What users call: bandit (every call), kept (those about its files: open, load, save, snapshot, sync, close), booking
+  (what all calls have in common: one lock, check, write, apply), requests (the checks; each gives an event), options,
+  decision and answers (what `ask` gives), cut_short (Ctrl-C), forks (copies of the process).
 * The books: events (all that can happen), ledger (where it happens: rounds), outcomes (what becomes of a pull), income
   (money), changes (arms, learning, settings). They are made of pulls (with shelves, where there are very many, and
   layers, while somebody looks through them), latest (what is remembered), deadlines, turnout (counts by arm and

@@ -262,8 +262,9 @@ class ArmSet:
         self.merge()
         slots = self.slots if facts.slots is None else list(facts.slots)
         storage = self.take(runs_of(np.array(slots, np.intp)), self.all)
+        place_of = {slot: place for place, slot in enumerate(slots)} if facts.largest else {}
         for slot, max_costs in facts.largest:
-            storage.limits[slots.index(slot)] = self.units_of(max_costs)
+            storage.limits[place_of[slot]] = self.units_of(max_costs)
         self.show_limits(storage)
         books_in(storage).least[:] = storage.limits.min(axis=0, initial=sys.maxsize)
         params = self.params if slots == self.slots else self.params_for(np.array(slots, np.intp))
@@ -308,14 +309,22 @@ class ArmSet:
     def get_ready_to_learn(self) -> None:
         """Have the code at hand that learns from elsewhere.
 
-        That of a policy of the user's may have to be compiled first, which takes seconds; ours do not wait.
+        To load it takes tens of milliseconds. That of a policy of the user's may have to be compiled first, which takes
+        seconds.
         """
-        if self.is_ready_to_learn or is_ours(self.policy):
+        if self.is_ready_to_learn:
+            return
+        if is_ours(self.policy):
+            self.learning_calls()
             return
         teacher_with(self.policy, self.params, self.playing)
         if self.policy.adds_up:
             compile_now(bound_rare_calls(type(self.policy)).refresh, self.params, self.playing)
         self.is_ready_to_learn = True
+
+    def get_ready_for_parts(self) -> None:
+        """Have the code at hand that takes in parts of an outcome, likewise."""
+        self.part_calls_for(self.params, self.playing)
 
     def teach(self, slot: int, reward: float, costs: Amounts) -> None:
         """Learn of a pull that was made elsewhere; the arm may be out of play."""
@@ -421,9 +430,11 @@ class ArmSet:
 def get_ready(given: PolicyLike, config: Config) -> None:
     """Have the code of another policy at hand. It may have to be compiled first, which takes seconds."""
     policy = one_policy(given)
-    if not isinstance(policy, PythonPolicy) and not is_ours(policy):
+    if not isinstance(policy, PythonPolicy):
         with suppress(PacelineError):  # what is wrong with it is said when it is set
-            ArmSet(replace(config, policy=policy)).get_ready_to_learn()
+            arm_set = ArmSet(replace(config, policy=policy))
+            arm_set.get_ready_to_learn()
+            arm_set.get_ready_for_parts()
 
 
 def copy_arms(to: Storage, places: Any, source: Storage, slots: Any) -> None:

@@ -1,49 +1,42 @@
 """Bandit: decisions in a running program, under a budget that late, lost or wrong news cannot overdraw."""
 
 import asyncio
-import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import partial
-from pathlib import Path
-from types import EllipsisType, TracebackType
+from types import EllipsisType
 from typing import Any
 
-from paceline import __version__, checks
-from paceline.errors import InvalidValue, JournalFailed, PacelineError
-from paceline.interrupts import signals_held
-from paceline.live import recovery, requests, snapshot
+from paceline.errors import InvalidValue, JournalFailed
+from paceline.live import recovery, requests
 from paceline.live.advice import best_mix_of, prices_of
 from paceline.live.arms import ACTIVE, PAUSED, RETIRED, get_ready
-from paceline.live.booking import ASKING, CLOSED_BY_USER, FAILED, Booking
-from paceline.live.config import make_config, notice_of
+from paceline.live.booking import ASKING, FAILED
+from paceline.live.config import make_config
 from paceline.live.decision import Decision
 from paceline.live.estimate import ArmEstimate, arm_estimate
-from paceline.live.events import Event, Opened, write_usual_tell
-from paceline.live.keeper import KEEP, Keeper
+from paceline.live.events import Event, write_usual_tell
+from paceline.live.keeper import KEEP
+from paceline.live.kept import SNAPSHOT_EVERY, Kept
 from paceline.live.ledger import Ledger
 from paceline.live.log import entries_of
 from paceline.live.options import check_options, check_path
 from paceline.live.outcomes import settle
-from paceline.live.picture import picture_of
+from paceline.live.picture import copied
 from paceline.live.pulls import SLOT, is_told
 from paceline.live.record import Record, record_of
 from paceline.live.reports import report_of
-from paceline.live.segments import check_no_journal
 from paceline.live.status import Status, glance_at, status_of
 from paceline.policies import PolicyLike
 from paceline.policies.code import digest_of_code
-
-LOG = logging.getLogger("paceline")
-
-SNAPSHOT_EVERY = 100_000
 
 Amount = float | Mapping[str, float]  # of one resource, or of several by name
 MaxCost = float | Mapping[str, float] | Mapping[str, float | Mapping[str, float]]
 
 
-class Bandit(Booking):
+class Bandit(Kept):
     """Choose an arm, round by round, and learn from what it brings; never spend more than was credited.
 
     ``arms``        names. Arms may come and go later.
@@ -156,98 +149,6 @@ class Bandit(Booking):
             digest = digest_of_code(config.policy)
             self._keep(recovery.begin_journal(journal, self._ledger, upkeep, digest, self._now()))
 
-    @classmethod
-    def open(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        policy: PolicyLike | None = None,
-        wait: float = 0.0,
-        fsync: bool = False,
-        snapshot_every: int | None = SNAPSHOT_EVERY,
-        rotate_every: int | None = None,
-        closed: str = KEEP,
-        mode: int = 0o600,
-        clock: Callable[[], float] = time.time,
-    ) -> "Bandit":
-        """Go on with a journal: the same bandit, bit for bit, as the one that wrote it.
-
-        A last line that a crash has cut off is dropped, and ``recovered`` says so (a warning is logged too). A journal
-        that an earlier version wrote becomes ``name.000001``, and a new file goes on from it: every amount is as it
-        was, but what the policy believes is computed anew, and ``recovered`` says so.
-
-        ``policy``          is needed for a policy of your own only: an object with the same parameters as before, or
-                            "module:Class" or "file.py:Class", to which the parameters in the file are given. If its
-                            code was edited since, ``recovered`` says that its beliefs may differ.
-        ``wait``            seconds to wait for a journal that another bandit still has open.
-        ``fsync``           every call returns only when its event would survive a loss of power; threads share a sync.
-                            Without it, events survive the death of the process, and `sync` is there for the moments
-                            that matter.
-        ``snapshot_every``  lines after which the state is written beside the journal, in another thread: it bounds the
-                            time that opening takes.
-        ``rotate_every``    lines after which a new segment is begun: the old one becomes ``name.000001`` and so on.
-        ``closed``          what becomes of closed segments that snapshots stand for: "keep", "gzip" or "drop".
-        ``mode``            the permissions of new files.
-        """
-        upkeep = check_options(clock, fsync, snapshot_every, rotate_every, closed, mode)
-        check_path("journal", path)
-        checks.real("wait", wait, 0)
-        found = recovery.reopen_journal(path, policy, upkeep, wait)
-        bandit = cls.__new__(cls)
-        bandit._start(found.ledger, clock)
-        bandit._keep(found.keeper)
-        bandit._note_opening(found)
-        return bandit
-
-    def _note_opening(self, found: recovery.Reopened) -> None:
-        """Write down who goes on with the journal, and say what was amiss."""
-        policy, report = self._ledger.config.policy, found.report
-        digest = self._digest
-        if found.is_old:
-            found.keeper.leave_old_format(self._ledger, digest, self._now())
-        if self._ledger.digest not in ("", digest):
-            edited = f"the code of policy {policy.name} was edited since: its beliefs may differ from those before"
-            report = edited if report is None else f"{report}; {edited}"
-        if self._ledger.digest != digest or report:
-            self._note_code()
-        self.recovered = report
-        if report:
-            LOG.warning("%s", report)
-
-    def _note_code(self) -> None:
-        """Write down which code goes on with the journal."""
-        self._book(Opened(__version__, self._digest, os.getpid(), self._now()))
-
-    @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], *, policy: PolicyLike | None = None, clock: Callable[[], float] = time.time
-    ) -> "Bandit":
-        """The bandit that `save` wrote: the same future decisions, bit for bit. It has no journal.
-
-        ``policy`` is as in `open`. A file that is loaded twice makes two bandits, each with the whole headroom.
-        """
-        check_options(clock)
-        check_path("path", path)
-        ledger = snapshot.load(path, policy)
-        notice = notice_of(policy, ledger.config.policy)
-        bandit = cls.__new__(cls)
-        bandit._start(ledger, clock)
-        bandit.recovered = notice
-        return bandit
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to one readable JSON file, all or nothing."""
-        check_path("path", path)
-        check_no_journal("path", Path(path))
-        with self._lock:
-            self._check_books()
-            self._ledger.config.to_dict()  # a setting that no file can hold is named before all else
-            picture = picture_of(self._ledger)
-        try:
-            snapshot.write_file(path, snapshot.describe_picture(picture))
-        except OSError as error:
-            raise PacelineError(f"{path} must be a file to write to, but: {error.strerror or error}") from error
-
     # Rounds and news.
 
     def ask(
@@ -312,6 +213,8 @@ class Bandit(Booking):
         """
         if type(overrun) is not bool:
             raise InvalidValue(f"overrun must be True or False, got {overrun!r}")
+        if reward is None or cost is None or not self._ledger.is_unnamed:
+            self._get_ready_for_part(reward, cost)
         with self._lock:
             if self._stopped is not None:
                 self._look_again()
@@ -494,6 +397,8 @@ class Bandit(Booking):
         given = {name: value for name, value in options.items() if value is not ...}
         if policy is not ...:
             get_ready(policy, self._ledger.config)  # before others have to wait for it
+        if silence is not ... or expires is not ...:  # rewards may be corrected for their delay from now on
+            self._ledger.arm_set.get_ready_for_parts()
         self._change(lambda ledger, now: self._settings(ledger, given, now))
         if policy is not ...:
             with self._lock:
@@ -611,14 +516,14 @@ class Bandit(Booking):
         With ``silence``, rewards are those of decisions whose window is over: clicks and silences of the same age.
         """
         with self._lock:
-            arm_set, config, late = self._ledger.arm_set, self._ledger.config, self._ledger.late
+            arm_set, config, late = self._ledger.arm_set, self._ledger.config, deepcopy(self._ledger.late)
             arm_set.merge()
-            return {
-                name: arm_estimate(
-                    arm_set.full.arms, slot, arm_set.statuses[slot], arm_set.max_costs[slot], config, late
-                )
-                for name, slot in arm_set.slot_by_name.items()
-            }
+            known, slots = copied(arm_set.full.arms), arm_set.slot_by_name.copy()
+            statuses, max_costs = arm_set.statuses.copy(), arm_set.max_costs.copy()
+        return {
+            name: arm_estimate(known, slot, statuses[slot], max_costs[slot], config, late)
+            for name, slot in slots.items()
+        }
 
     def mix(self) -> dict[str | None, float]:
         """The best share of rounds for each arm if the arms are what they seem to be; None stands for sitting out."""
@@ -660,59 +565,3 @@ class Bandit(Booking):
         if self._journal is None:
             raise InvalidValue("events must have a journal to be read from, got a bandit without one")
         return entries_of(self._journal.path, self._ledger.config.policy)
-
-    # Files.
-
-    def snapshot(self) -> None:
-        """Write the state beside the journal, so that opening it again takes in only what came after."""
-        keeper = self._keeper
-        if keeper is None:
-            raise InvalidValue("snapshot must have a journal to go with, got a bandit without one; use save")
-        while not self._begin_snapshot(keeper):
-            keeper.finish()  # while others may go on
-        keeper.finish()
-        if keeper.trouble is not None:
-            raise keeper.trouble
-
-    def _begin_snapshot(self, keeper: Keeper) -> bool:
-        """Take a picture to be written down, unless the last one is still being written."""
-        with self._lock:
-            if self._stopped is not None:
-                self._look_again()
-            self._look_at(keeper.journal)
-            if keeper.is_writing():
-                return False
-            with signals_held():
-                keeper.begin_snapshot(self._ledger)
-            return True
-
-    def sync(self) -> None:
-        """Make everything so far survive a loss of power; without a journal there is nothing to do."""
-        with self._lock:
-            if self._stopped is not None:
-                self._look_again()
-            journal = self._journal
-            if journal is not None:
-                self._look_at(journal)
-        if journal is not None:
-            self._commit()
-
-    def close(self) -> None:
-        """Close the journal, which frees it for others; a bandit with a journal cannot be used afterwards."""
-        if self._keeper is not None:
-            self._keeper.finish()  # while others may go on
-        with self._lock:
-            if self._keeper is not None and self._journal is not None:
-                self._keeper.finish()
-                with signals_held():
-                    self._journal.close()
-                    if self._stopped is None:
-                        self._stopped = CLOSED_BY_USER
-
-    def __enter__(self) -> "Bandit":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -7,7 +7,7 @@ the time it takes, so that the next call finds a call that was cut short, and fi
 import logging
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import islice
 from threading import RLock
 from typing import Any
@@ -22,14 +22,14 @@ from paceline.live.forks import watch
 from paceline.live.journal import Journal
 from paceline.live.keeper import Keeper
 from paceline.live.ledger import Ledger, Note, milliseconds
-from paceline.live.pulls import as_pull, is_awaited
+from paceline.live.pulls import ASKED, is_awaited
 from paceline.live.status import RECOVERED, STARVING, starving
 from paceline.policies.code import digest_of_code
 
 LOG = logging.getLogger("paceline")
 
 EXPIRE_AT_ONCE = 32  # decisions that one call lets expire at most
-LOOK_AT_ONCE = 10_000  # decisions that one call looks at most
+LOOK_AT_ONCE = 10_000  # decisions among which one call looks for the oldest that is waited for
 MANY_WAIT = 1000  # decisions without an outcome at which something is said; again when there are twice as many
 
 # Why nothing may be done any more, or what was being done.
@@ -124,6 +124,13 @@ class Booking:
     def _number_of(self, id: Any, *news: Any) -> int | None:  # noqa: ARG002  # for those who know others
         """The number of a decision that is told something; None if somebody else is to be told."""
         return requests.number_of(id, self._ledger.config.worker)
+
+    def _get_ready_for_part(self, reward: Any, cost: Any) -> None:
+        """Load the code that takes in parts of an outcome, if this is one, before others have to wait for it."""
+        ledger = self._ledger
+        is_short = not ledger.is_unnamed and isinstance(cost, Mapping) and len(cost) < len(ledger.currencies)
+        if (reward is None or cost is None or is_short) and ledger.arm_set.usual_part_calls is None:
+            ledger.arm_set.get_ready_for_parts()
 
     def _open_number(self, id: int | str, now: int) -> int:
         """The number of a decision that is about to be changed; if its time is up it expires first."""
@@ -257,15 +264,13 @@ class Booking:
         elif trouble is None and self._starves:
             LOG.info("bandit %s does not starve any more", self._label())
         self._starves = trouble is not None
-        waiting = len(ledger.pending) - len(ledger.expired_pulls)
-        if waiting >= self._waits:  # some may be told, and kept back; for the time of a call
-            waiting = sum(map(is_awaited, islice(ledger.pending.values(), LOOK_AT_ONCE)))
+        waiting = ledger.count_awaited()
         if waiting >= self._waits:
-            oldest = as_pull(next(filter(is_awaited, ledger.pending.values())))
+            oldest = next(filter(is_awaited, islice(ledger.pending.values(), LOOK_AT_ONCE)), None)
             LOG.warning(
-                "bandit %s: %d decisions wait for their outcome, the oldest for %.0f seconds; what is reserved for "
-                "them cannot be spent%s",
-                *(self._label(), waiting, (self._now() - oldest.asked) / 1000.0),
+                "bandit %s: %d decisions wait for their outcome%s; what is reserved for them cannot be spent%s",
+                *(self._label(), waiting),
+                "" if oldest is None else f", the oldest for {(self._now() - oldest[ASKED]) / 1000.0:.0f} seconds",
                 "" if ledger.lasting is not None else " (expires= sets an end to the waiting)",
             )
             self._waits = 2 * waiting

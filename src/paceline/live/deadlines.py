@@ -7,7 +7,8 @@ STEPS = 4  # entries that are looked at with each new one while the queue is tid
 FEW = 64  # entries that are not worth tidying
 MOST_STALE = 500  # entries of decisions that are told, met by one call that looks for what is due
 
-Entry = tuple[int, int]  # time, id
+ID_BITS = 64
+IDS = (1 << ID_BITS) - 1
 
 
 class Deadlines:
@@ -17,11 +18,13 @@ class Deadlines:
     larger part, a new heap is begun, and every new deadline takes a few entries of the old one along: its last ones,
     without which it is still a heap. So no call takes long, and memory is at most a few times that of the decisions
     that wait.
+
+    An entry is one integer, the time above the id: Python's garbage collector would look at every pair of them.
     """
 
     def __init__(self) -> None:
-        self.heap: list[Entry] = []
-        self.old: list[Entry] = []  # a heap that is being cleared
+        self.heap: list[int] = []
+        self.old: list[int] = []  # a heap that is being cleared
         self.left = 0  # entries that have lost their decision
 
     def __len__(self) -> int:
@@ -29,7 +32,7 @@ class Deadlines:
 
     def push(self, time: int, id: int, waiting: Container[int]) -> None:
         """A decision and its deadline; ``waiting`` has the decisions that can still expire."""
-        heapq.heappush(self.heap, (time, id))
+        heapq.heappush(self.heap, time << ID_BITS | id)
         if self.old:
             self.tidy(waiting)
         elif self.left > FEW and 2 * self.left > len(self.heap):
@@ -39,7 +42,7 @@ class Deadlines:
         """Take a few entries of the old heap along, or drop them."""
         for _ in range(min(STEPS, len(self.old))):
             entry = self.old.pop()
-            if entry[1] in waiting:
+            if entry & IDS in waiting:
                 heapq.heappush(self.heap, entry)
 
     def drop(self) -> None:
@@ -48,7 +51,7 @@ class Deadlines:
 
     def is_due(self, now: int) -> bool:
         """Whether a deadline has passed, be it of a decision that was told since."""
-        return any(heap and heap[0][0] <= now for heap in (self.heap, self.old))
+        return any(heap and heap[0] >> ID_BITS <= now for heap in (self.heap, self.old))
 
     def due(self, now: int, waiting: Container[int], most: int) -> list[int]:
         """Up to so many decisions whose deadline has passed, the earliest first; they are not here afterwards.
@@ -61,9 +64,9 @@ class Deadlines:
             heap = self.heap
             if self.old and not (heap and heap[0] < self.old[0]):
                 heap = self.old
-            if not heap or heap[0][0] > now:
+            if not heap or heap[0] >> ID_BITS > now:
                 break
-            _, id = heapq.heappop(heap)
+            id = heapq.heappop(heap) & IDS
             if id in waiting:
                 found.append(id)
             else:

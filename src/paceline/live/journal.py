@@ -24,6 +24,11 @@ from zlib import crc32
 
 from paceline.errors import InvalidValue, JournalFailed, JournalInUse, UnreadableFile
 
+try:
+    import fcntl  # now: a journal that is let go at the end of the program cannot import any more
+except ImportError:  # such a system has no journals
+    fcntl = None  # type: ignore[assignment]
+
 DIGITS = 8
 AT_ONCE = 100  # texts that are parsed in one go: few enough that what comes of them stays in the cache
 CHUNK = 1 << 23  # bytes that are read at once
@@ -262,11 +267,9 @@ def sync_folder(path: Path) -> None:
 
 def check_locks(path: str | os.PathLike[str]) -> None:
     """Refuse a journal where the system cannot keep others from writing to it."""
-    try:
-        import fcntl  # noqa: F401
-    except ImportError as error:
+    if fcntl is None:
         rule = "a system that can lock files (save and load do without)"
-        raise InvalidValue(f"journal must be on {rule}, got {path} on {sys.platform}, which has no fcntl") from error
+        raise InvalidValue(f"journal must be on {rule}, got {path} on {sys.platform}, which has no fcntl")
 
 
 def owner_path(path: Path) -> Path:
@@ -294,8 +297,6 @@ def open_alone(path: Path, mode: int, wait: float) -> int:
 
 def lock(file: int, path: Path) -> bool:
     """Whether the file could be locked."""
-    import fcntl
-
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -307,8 +308,6 @@ def lock(file: int, path: Path) -> bool:
 
 def unlock(file: int) -> None:
     """Free a file, also where somebody else has it open as well."""
-    import fcntl
-
     fcntl.flock(file, fcntl.LOCK_UN)
 
 

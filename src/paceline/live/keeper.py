@@ -11,7 +11,7 @@ import logging
 import math
 from pathlib import Path
 from threading import Thread
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from paceline import __version__
 from paceline.errors import InvalidPolicy, JournalFailed, PacelineError
@@ -24,7 +24,9 @@ from paceline.live.segments import FORMAT, Header, closed_segments, compress, ro
 
 LOG = logging.getLogger("paceline")
 
-KEEP, GZIP, DROP = "keep", "gzip", "drop"
+KEEP: Final = "keep"
+GZIP: Final = "gzip"
+DROP: Final = "drop"
 CLOSED = (KEEP, GZIP, DROP)
 MOST_UNSYNCED = 8  # closed segments that wait for a sync: each is an open file
 

@@ -71,6 +71,7 @@ class Ledger:
         self.expired_pulls: OrderedDict[int, None] = OrderedDict()  # and not settled since, the longest ago first
         self.answers: Latest[str, Decision] = Latest()  # by the key of the request
         self.deadlines = Deadlines()
+        self.kept_back = 0  # pulls that are told, but pending until their window is over
         self.policy_since = 0  # the last round before the present policy
         self.session: str | None = None  # of a picture: what a policy in plain Python has learned
         self.told = 0  # outcomes that the engine was told of
@@ -122,6 +123,7 @@ class Ledger:
             late = None
         if late is None and wanted is not None:
             late = LateRewards(wanted[0] or 0, wanted[1], len(self.arm_set.names), self.rounds)
+            self.arm_set.get_ready_for_parts()
         self.late = late
         self.forget_ended()
         self.is_special = self.may_fail or self.timed.is_on or late is not None
@@ -349,6 +351,10 @@ class Ledger:
         if not isinstance(self.pending, Layers):
             self.pending = Layers(self.pending)
         return self.pending.view()
+
+    def count_awaited(self) -> int:
+        """How many pulls wait for news: neither told nor expired."""
+        return len(self.pending) - len(self.expired_pulls) - self.kept_back
 
     def has_round_open(self) -> bool:
         """Whether the engine has begun a round that is not in the books."""

@@ -15,7 +15,7 @@ from paceline.kernels.state import GUARD
 from paceline.live.arms import ABSENT
 from paceline.live.decision import NULL
 from paceline.live.events import NO_TIME, Cancel, Costs, Expire, Tell
-from paceline.live.pulls import CANCELLED, TOLD, Outcome, Pull, Row, Told, Units, as_pull
+from paceline.live.pulls import CANCELLED, TOLD, Outcome, Pull, Row, Told, Units, as_pull, is_told
 
 if TYPE_CHECKING:
     from paceline.live.ledger import Ledger
@@ -129,7 +129,9 @@ def account(ledger: "Ledger", number: int, pull: Pull, told: Told, released: Uni
     """Note what was released and charged for a pull of which not all is known."""
     reserved = tuple(map(int.__sub__, pull.reserved, released))
     told = told._replace(charged=tuple(map(int.__add__, told.charged, charged)))
-    ledger.pending.put(number, pull._replace(reserved=reserved, told=told))
+    now = pull._replace(reserved=reserved, told=told)
+    ledger.kept_back += is_told(now) - is_told(pull)
+    ledger.pending.put(number, now)
 
 
 def settle(
@@ -186,7 +188,8 @@ def finish(ledger: "Ledger", number: int, pull: Row, outcome: Outcome) -> None:
     """
     if pull[6] is not None:
         ledger.deadlines.drop()
-    if pull[7] is not None and pull[7].expired:
+    if pull[7] is not None:
+        ledger.kept_back -= is_told(pull)
         ledger.expired_pulls.pop(number, None)
     ledger.settled.keep(number, outcome, ledger.remembered)
     del ledger.pending[number]
@@ -248,6 +251,7 @@ def forget(ledger: "Ledger", number: int) -> Pull:
     pull = as_pull(ledger.pending.pop(number))
     if pull.deadline is not None:
         ledger.deadlines.drop()
+    ledger.kept_back -= is_told(pull)
     ledger.arm_set.drop_pending(pull.slot)
     return pull
 

@@ -42,6 +42,8 @@ def report_of(arm_set: ArmSet, foreign: Sums, rounds: int, late: LateRewards | N
     config = arm_set.config
     own = own_sums(arm_set, foreign, late)
     reward, costs = config.max_reward, np.array([resource.scale for resource in config.resources])
+    rewards_of = (own.rewards.T * [reward, reward**2]).tolist()  # by slot
+    costs_of = (own.costs.transpose(1, 0, 2) * [costs, costs**2]).tolist()
     return {
         "worker": config.worker,
         "rounds": rounds,
@@ -50,8 +52,8 @@ def report_of(arm_set: ArmSet, foreign: Sums, rounds: int, late: LateRewards | N
         "arms": {
             name: {
                 "pulls": round(float(own.pulls[slot])),
-                "reward": (own.rewards[:, slot] * [reward, reward**2]).tolist(),
-                "cost": (own.costs[:, slot] * [costs, costs**2]).tolist(),
+                "reward": rewards_of[slot],
+                "cost": costs_of[slot],
                 **{thing: float(values[slot]) for thing, values in own.own.items()},
             }
             for name, slot in arm_set.slot_by_name.items()

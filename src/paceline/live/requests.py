@@ -57,7 +57,7 @@ def largest_of_request(
     if max_cost is None:
         return ()
     arm_set, config = ledger.arm_set, ledger.config
-    allowed = arm_set.slots if slots is None else list(slots)
+    allowed = dict.fromkeys(arm_set.slots if slots is None else slots)  # in their order, and quick to look into
     by_resource = config.largest_in_order(max_cost)
     changed: dict[int, list[float]] = {}
     for d, (resource, given) in enumerate(zip(config.resources, by_resource, strict=True)):

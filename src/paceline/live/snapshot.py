@@ -25,7 +25,7 @@ from paceline.live.decision import NULL, Decision
 from paceline.live.journal import PRIVATE, sync_folder
 from paceline.live.ledger import Ledger
 from paceline.live.picture import picture_of
-from paceline.live.pulls import Pull, Told
+from paceline.live.pulls import Pull, Told, is_told
 from paceline.live.reading import NONSENSE
 from paceline.live.reports import sums_of_reports
 from paceline.live.turnout import Turnout
@@ -149,6 +149,7 @@ def restore_ledger(body: dict[str, Any], policy: PolicyLike | None = None) -> Le
     for entry in body["open"]:
         pull = restore_pull(entry)
         ledger.pending.put(entry["id"], pull)
+        ledger.kept_back += is_told(pull)
         state.pending[pull.slot] += 1
         books.unpaid[pull.slot] += np.array(pull.reserved) > 0
         if pull.deadline is not None:
