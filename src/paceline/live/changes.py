@@ -3,14 +3,12 @@
 from operator import truediv
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from paceline.live import income
 from paceline.live.config import policy_in_file
 from paceline.live.events import Add, Merge, Observe, Set, SetStatus
 from paceline.live.reports import sums_of_reports
 from paceline.live.settings import changed_config, largest_costs
-from paceline.live.sums import Sums
+from paceline.live.sums import Sums, no_sums
 
 if TYPE_CHECKING:
     from paceline.live.ledger import Ledger
@@ -72,7 +70,7 @@ def change_settings(ledger: "Ledger", event: Set) -> None:
         income.change_income(ledger, config)
     if policy is not None:
         arm_set.change_policy(config)
-        ledger.foreign = ledger.foreign._replace(own={name: np.zeros(len(arm_set.names)) for name in policy.own_sums})
+        ledger.foreign = ledger.foreign._replace(own=no_sums(policy, len(arm_set.names), len(config.resources)).own)
         ledger.policy_since = ledger.rounds
         ledger.digest = ""  # not known yet
     arm_set.set_max_costs(largest)

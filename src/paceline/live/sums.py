@@ -1,5 +1,6 @@
 """What is known of arms as sums that add up: those of several bandits are those of one that had seen it all."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,20 +38,25 @@ class Sums(NamedTuple):
 
 def no_sums(policy: Policy, arms: int, resources: int) -> Sums:
     """Of arms of which nothing is known."""
-    own = {name: np.zeros(arms) for name in policy.own_sums}
+    own = {name: np.zeros(arms) for name in policy.own_sums(resources)}
     return Sums(np.zeros(arms), np.zeros((2, arms)), np.zeros((2, arms, resources)), own)
 
 
 def sums_in(storage: Storage, policy: Policy) -> Sums:
     """What a storage knows of its arms."""
     arms = state_in(storage).arms
-    own = {name: column(storage.memory, place).copy() for name, place in policy.own_sums.items()}
+    own = {name: column(storage.memory, place).copy() for name, place in own_places(storage, policy)}
     return Sums(
         arms.pulls.astype(np.float64),
         np.stack([arms.reward_sum, arms.reward_squares]),
         np.stack([arms.cost_sum, arms.cost_squares]),
         own,
     )
+
+
+def own_places(storage: Storage, policy: Policy) -> Iterable[tuple[str, tuple[str, int]]]:
+    """The sums of a policy's own, by name, and where they are in its memory."""
+    return policy.own_sums(len(storage.resources)).items()
 
 
 def column(memory: Any, place: tuple[str, int]) -> Any:
@@ -74,13 +80,13 @@ def add_sums(storage: Storage, policy: Policy, more: Sums) -> None:
         mean[:] = np.divide(known[TOTAL], known[NUMBER], out=np.zeros_like(mean), where=known[NUMBER] > 0.0)
     with np.errstate(divide="ignore"):
         arms.width[:] = 1.0 / np.sqrt(arms.pulls)
-    for name, place in policy.own_sums.items():
+    for name, place in own_places(storage, policy):
         column(storage.memory, place)[:] += more.own[name]
 
 
 def guess_own_sums(storage: Storage, policy: Policy) -> None:
     """Fill in the sums of a policy's own that nobody has kept, from those that were."""
     arms = state_in(storage).arms
-    for name, place in policy.own_sums.items():
+    for name, place in own_places(storage, policy):
         sums = zip(arms.pulls.tolist(), arms.reward_sum.tolist(), arms.cost_sum, strict=True)
         column(storage.memory, place)[:] = [policy.without_own_sum(name, *each) for each in sums]

@@ -12,6 +12,7 @@ an arm is worth at a price, and one arm alone would need several to see that.
 """
 
 import math
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from paceline.kernels.jit import kernel
 from paceline.kernels.state import State
 
 Floats = npt.NDArray[np.float64]
+Lows = tuple[float, ...]  # the smallest cost in each resource: 0, or -1 where pulls may refill it
 
 EVENTS = 2.0  # that the prior is worth
 OWN = 1.0  # weight of the common dispersion in an arm's own, in units of  n m (1 - m)
@@ -42,38 +44,45 @@ CENTRE, SPREAD, THIRD = range(3)  # of `beliefs`
 
 
 class Beliefs(NamedTuple):
-    """What is believed, one row per arm. Along axes of two, the first entry is of rewards, the second of costs."""
+    """What is believed, one row per arm. Side 0 is the reward, side 1 + d the cost in resource d."""
 
-    beliefs: Floats  # (K, 2, 3) mean, variance of an outcome, third cumulant of an outcome
-    parts: Floats  # (K, 2, 4) what the arm has put into the sums of `common`
-    joint: Floats  # (K, 2) sum of  reward * cost,  and the covariance of the two in a pull
-    common: Floats  # (2, 7)
-    shared: Floats  # (1,) the correlation of reward and cost in a pull, common to all arms
+    beliefs: Floats  # (K, 1 + D, 3) mean, variance of an outcome, third cumulant of an outcome
+    parts: Floats  # (K, 1 + D, 4) what the arm has put into the sums of `common`
+    joint: Floats  # (K, 2 P) by pair of sides (`pair_of`) the sum of their products, then their covariances in a pull
+    common: Floats  # (1 + D, 7)
+    shared: Floats  # (P,) the correlation of two sides in a pull, common to all arms
     renewed: Floats  # (1,) pulls of all arms when all beliefs were last renewed, and
     known: Floats  # (1,) pulls of all arms now
 
 
-def new_beliefs(arms: int) -> Beliefs:
+def pairs(resources: int) -> list[tuple[int, int]]:
+    """The pairs of sides in the order of `pair_of`."""
+    return list(combinations(range(1 + resources), 2))
+
+
+def new_beliefs(arms: int, resources: int) -> Beliefs:
     """Before the first pull: a mean of 1/2 and zeros and ones."""
-    common = np.zeros((2, 7))
+    sides, couples = 1 + resources, len(pairs(resources))
+    common = np.zeros((sides, 7))
     common[:, MEAN], common[:, DISPERSION], common[:, STRENGTH] = 0.5, 1.0, 2.0 * EVENTS
     return Beliefs(
-        beliefs=np.zeros((arms, 2, 3)),
-        parts=np.zeros((arms, 2, 4)),
-        joint=np.zeros((arms, 2)),
+        beliefs=np.zeros((arms, sides, 3)),
+        parts=np.zeros((arms, sides, 4)),
+        joint=np.zeros((arms, 2 * couples)),
         common=common,
-        shared=np.zeros(1),
+        shared=np.zeros(couples),
         renewed=np.zeros(1),
         known=np.zeros(1),
     )
 
 
 @kernel
-def span_of(state: State, low: float, arm: int, side: int) -> tuple[float, float]:
-    """The smallest possible outcome, ``low`` for a cost, and how much larger the largest is."""
+def span_of(state: State, lows: Lows, arm: int, side: int) -> tuple[float, float]:
+    """The smallest possible outcome and how much larger the largest is."""
     if side == 0:
         return 0.0, 1.0
-    return low, max(state.largest[arm, 0] - low, LEAST_SPAN)
+    low = lows[side - 1]
+    return low, max(state.largest[arm, side - 1] - low, LEAST_SPAN)
 
 
 @kernel
@@ -84,26 +93,26 @@ def strength_of(mean: float, dispersion: float) -> float:
 
 @kernel
 def known_of(state: State, arm: int, side: int) -> Known:
-    """What is known of the rewards or the costs of an arm."""
-    return known_rewards(state.arms, arm) if side == 0 else known_costs(state.arms, arm, 0)
+    """What is known of one side of an arm."""
+    return known_rewards(state.arms, arm) if side == 0 else known_costs(state.arms, arm, side - 1)
 
 
 @kernel
 def is_known(state: State, arm: int, side: int) -> bool:
-    """Whether any reward, or any cost, of an arm is known."""
+    """Whether any outcome of that side of an arm is known."""
     return known_of(state, arm, side).number > 0.0
 
 
 @kernel
-def sums_of(state: State, low: float, arm: int, side: int) -> tuple[float, float, float]:
+def sums_of(state: State, lows: Lows, arm: int, side: int) -> tuple[float, float, float]:
     """Count n and sum of the outcomes that are known, and  n v,  on a scale of [0, 1].
 
     Live, a cost may have been above the largest one. A mean beyond the scale counts as its end: variances would be
     negative there.
     """
     n, total, squares = known_of(state, arm, side)
-    smallest, span = span_of(state, low, arm, side)
-    mean = state.arms.reward_mean[arm] if side == 0 else state.arms.cost_mean[arm, 0]
+    smallest, span = span_of(state, lows, arm, side)
+    mean = state.arms.reward_mean[arm] if side == 0 else state.arms.cost_mean[arm, side - 1]
     within = n * variance(squares, mean, n) / (span * span)
     return n, min(max((total - n * smallest) / span, 0.0), n), within
 
@@ -115,14 +124,14 @@ def largest_spread(n: float, total: float) -> float:
 
 
 @kernel
-def put_part(state: State, low: float, memory: Beliefs, arm: int, side: int) -> float:
+def put_part(state: State, lows: Lows, memory: Beliefs, arm: int, side: int) -> float:
     """Bring what an arm says of the common mean and dispersion up to date; gives the sum of its known outcomes.
 
     Its mean counts  n / (n + strength)  in the common one; with no outcome known it says nothing. Nor does an arm that
     never varies say how much the others do: a default arm of fixed reward would else make one failure of any other arm
     look like proof.
     """
-    n, total, within = sums_of(state, low, arm, side)
+    n, total, within = sums_of(state, lows, arm, side)
     if n == 0.0:
         return 0.0
     mean = total / n
@@ -156,14 +165,14 @@ def is_stale(common: Floats) -> bool:
 
 
 @kernel
-def believe(state: State, low: float, memory: Beliefs, arm: int, side: int, total: float) -> None:
+def believe(state: State, lows: Lows, memory: Beliefs, arm: int, side: int, total: float) -> None:
     """Renew one belief from the sum of the known outcomes: with mean x0, dispersion D~ and strength s in common,
 
     m = (sum + s x0) / (n + s),   D = (n v + D~) / ((n - 1) x (1 - x) + 1),
     variance  D m (1 - m) + 0.08 x0 (1 - x0) / (n + 1),   third cumulant  D (1 - 2 m) variance.
     """
     n, common, belief = known_of(state, arm, side).number, memory.common[side], memory.beliefs[arm, side]
-    smallest, span = span_of(state, low, arm, side)
+    smallest, span = span_of(state, lows, arm, side)
     mean = (total + common[STRENGTH] * common[MEAN]) / (n + common[STRENGTH])
     dispersion = (memory.parts[arm, side, 2] + OWN * common[DISPERSION]) / (largest_spread(n, total) + OWN)
     spread = dispersion * mean * (1.0 - mean) + UNSEEN * common[MEAN] * (1.0 - common[MEAN]) / (n + 1.0)
@@ -173,50 +182,77 @@ def believe(state: State, low: float, memory: Beliefs, arm: int, side: int, tota
 
 
 @kernel
-def believe_arm(state: State, low: float, memory: Beliefs, arm: int, reward: float, cost: float) -> None:
-    """Renew all beliefs about an arm from the sums of its rewards and costs.
+def pair_of(first: int, second: int, resources: tuple[int, ...]) -> int:
+    """The number of a pair of sides, the smaller first: (0, 1), (0, 2), ... (1, 2), ..."""
+    return first * (2 * len(resources) - first + 1) // 2 + second - first - 1
 
-    The covariance takes pulls with both. With r~ the common correlation, u and w the believed variances of a reward and
-    of a cost, it is  (n cov + 4 r~ sqrt(u w)) / (n + 4).
+
+@kernel
+def sum_of(state: State, arm: int, side: int) -> float:
+    """The sum of one side of the pulls of an arm of which all is known."""
+    return float(state.arms.reward_sum[arm] if side == 0 else state.arms.cost_sum[arm, side - 1])
+
+
+@kernel
+def scatter(state: State, arm: int, side: int) -> float:
+    """The sum of squares about the mean of one side, over the pulls of an arm of which all is known."""
+    arms, total = state.arms, sum_of(state, arm, side)
+    squares = arms.reward_squares[arm] if side == 0 else arms.cost_squares[arm, side - 1]
+    return float(max(squares - total * total / arms.pulls[arm], 0.0))
+
+
+@kernel
+def coupling(state: State, memory: Beliefs, arm: int, first: int, second: int, resources: tuple[int, ...]) -> float:
+    """Covariance of two sides of an arm, times n, over the pulls of which all is known."""
+    n = state.arms.pulls[arm]
+    if n == 0:
+        return 0.0
+    together = memory.joint[arm, pair_of(first, second, resources)]
+    return float(together - sum_of(state, arm, first) * sum_of(state, arm, second) / n)
+
+
+@kernel
+def couple(state: State, memory: Beliefs, arm: int, resources: tuple[int, ...]) -> None:
+    """Renew the covariances of an arm.
+
+    They take pulls of which all is known. With r~ the common correlation of two sides, u and w the believed variances
+    of an outcome, a covariance is  (n cov + 4 r~ sqrt(u w)) / (n + 4).
     """
-    believe(state, low, memory, arm, 0, reward)
-    believe(state, low, memory, arm, 1, cost)
     beliefs, n = memory.beliefs[arm], state.arms.pulls[arm]
-    largest = math.sqrt(beliefs[0, SPREAD] * beliefs[1, SPREAD])
-    own = (coupling(state, memory, arm) + SHARED * memory.shared[0] * largest) / (n + SHARED)
-    memory.joint[arm, 1] = min(max(own, -largest), largest)
+    for first in range(len(resources)):
+        for second in range(first + 1, len(resources) + 1):
+            pair = pair_of(first, second, resources)
+            largest = math.sqrt(beliefs[first, SPREAD] * beliefs[second, SPREAD])
+            own = coupling(state, memory, arm, first, second, resources) + SHARED * memory.shared[pair] * largest
+            memory.joint[arm, memory.shared.size + pair] = min(max(own / (n + SHARED), -largest), largest)
 
 
 @kernel
-def coupling(state: State, memory: Beliefs, arm: int) -> float:
-    """Covariance of the rewards and costs of an arm, times n, over the pulls of which both are known."""
-    arms, n = state.arms, state.arms.pulls[arm]
-    return float(memory.joint[arm, 0] - arms.reward_sum[arm] * arms.cost_sum[arm, 0] / n) if n > 0 else 0.0
-
-
-@kernel
-def share_correlation(state: State, low: float, memory: Beliefs) -> None:
-    """The common correlation  r = sum n cov / sqrt(sum n v  sum n w),  less what chance may have done to it.
+def share_correlation(
+    state: State, lows: Lows, memory: Beliefs, first: int, second: int, resources: tuple[int, ...]
+) -> None:
+    """The common correlation  r = sum n cov / sqrt(sum n v  sum n w)  of two sides, less what chance may have done.
 
     With  M = sum (n - 1)  its standard error is about  1 / sqrt(M),  and  r max(1 - 9 / (M r^2), 0)  is kept: up to
     three standard errors count as none, so that nothing is made of arms whose rewards and costs are independent. Nor is
     of outcomes that do not vary: what is left of their sums is rounding.
     """
-    arms, together, rewards, costs, pulls = state.arms, 0.0, 0.0, 0.0, 0.0
-    for arm in range(arms.pulls.size):
-        n = arms.pulls[arm]
+    together, firsts, seconds, pulls = 0.0, 0.0, 0.0, 0.0
+    for arm in range(state.arms.pulls.size):
+        n = state.arms.pulls[arm]
         if n > 1:
-            _, span = span_of(state, low, arm, 1)
-            together += coupling(state, memory, arm) / span
-            rewards += max(arms.reward_squares[arm] - arms.reward_sum[arm] * arms.reward_sum[arm] / n, 0.0)
-            paid = arms.cost_sum[arm, 0]
-            costs += max(arms.cost_squares[arm, 0] - paid * paid / n, 0.0) / (span * span)
+            _, one = span_of(state, lows, arm, first)
+            _, other = span_of(state, lows, arm, second)
+            together += coupling(state, memory, arm, first, second, resources) / (one * other)
+            firsts += scatter(state, arm, first) / (one * one)
+            seconds += scatter(state, arm, second) / (other * other)
             pulls += n - 1.0
-    memory.shared[0] = 0.0
-    if min(rewards, costs) > ROUNDING * pulls:
-        correlation = together / math.sqrt(rewards * costs)
+    shared, pair = memory.shared, pair_of(first, second, resources)
+    shared[pair] = 0.0
+    if min(firsts, seconds) > ROUNDING * pulls:
+        correlation = together / math.sqrt(firsts * seconds)
         if pulls * correlation * correlation > CHANCE:
-            memory.shared[0] = correlation - CHANCE / (pulls * correlation)
+            shared[pair] = correlation - CHANCE / (pulls * correlation)
 
 
 @kernel
@@ -232,36 +268,59 @@ def set_common(memory: Beliefs, side: int, mean: float, dispersion: float) -> No
 
 
 @kernel
-def take_in(state: State, low: float, memory: Beliefs, arm: int, reward: float, cost: float) -> None:
-    """Learn an outcome of an arm. Where the common numbers have moved, the beliefs about all arms are renewed.
+def outcome_of(reward: float, cost: Floats, side: int) -> float:
+    """One side of an outcome."""
+    return float(reward if side == 0 else cost[side - 1])
+
+
+@kernel
+def take_in(
+    state: State, lows: Lows, memory: Beliefs, arm: int, reward: float, cost: Floats, resources: tuple[int, ...]
+) -> bool:
+    """Learn an outcome of an arm. Where the common numbers have moved, the beliefs about all arms are renewed: true.
 
     They are also renewed every time that there are a tenth more pulls: what an arm that has left put into the sums is
     then gone.
     """
-    memory.joint[arm, 0] += reward * cost
+    for first in range(len(resources)):
+        for second in range(first + 1, len(resources) + 1):
+            product = outcome_of(reward, cost, first) * outcome_of(reward, cost, second)
+            memory.joint[arm, pair_of(first, second, resources)] += product
     memory.known[0] += 1.0
-    renew_arm(state, low, memory, arm, memory.known[0] >= GROWN * memory.renewed[0])
+    return renew_arm(state, lows, memory, arm, memory.known[0] >= GROWN * memory.renewed[0], resources)
 
 
 @kernel
-def renew_arm(state: State, low: float, memory: Beliefs, arm: int, is_due: bool) -> None:
-    """Renew the beliefs about an arm of which something was told; about all arms if that is due for them."""
-    rewards, costs = put_part(state, low, memory, arm, 0), put_part(state, low, memory, arm, 1)
-    if is_due or is_stale(memory.common[0]) or is_stale(memory.common[1]):
-        renew_all(state, low, memory)
+def believe_sides(state: State, lows: Lows, memory: Beliefs, arm: int, resources: tuple[int, ...]) -> None:
+    """Renew what an arm says of the common numbers, and the beliefs about it that follow from them."""
+    for side in range(len(resources) + 1):
+        total = put_part(state, lows, memory, arm, side)
+        believe(state, lows, memory, arm, side, total)
+
+
+@kernel
+def renew_arm(state: State, lows: Lows, memory: Beliefs, arm: int, is_due: bool, resources: tuple[int, ...]) -> bool:
+    """Renew the beliefs about an arm of which something was told; about all arms if that is due: then it is true."""
+    believe_sides(state, lows, memory, arm, resources)
+    for side in range(len(resources) + 1):
+        is_due = is_due or is_stale(memory.common[side])
+    if is_due:
+        renew_all(state, lows, memory, resources)
     else:
-        believe_arm(state, low, memory, arm, rewards, costs)
+        couple(state, memory, arm, resources)
+    return is_due
 
 
 @kernel
-def renew_all(state: State, low: float, memory: Beliefs) -> None:
+def renew_all(state: State, lows: Lows, memory: Beliefs, resources: tuple[int, ...]) -> None:
     """New common numbers, and the beliefs about every arm that follow from them."""
     memory.renewed[0] = memory.known[0]
-    for side in range(2):
+    for side in range(len(resources) + 1):
         mean, dispersion = common_now(memory.common[side])
         set_common(memory, side, mean, dispersion)
-    share_correlation(state, low, memory)
+    for first in range(len(resources)):
+        for second in range(first + 1, len(resources) + 1):
+            share_correlation(state, lows, memory, first, second, resources)
     for arm in range(state.arms.pulls.size):
-        if is_known(state, arm, 0) or is_known(state, arm, 1):
-            rewards, costs = put_part(state, low, memory, arm, 0), put_part(state, low, memory, arm, 1)
-            believe_arm(state, low, memory, arm, rewards, costs)
+        believe_sides(state, lows, memory, arm, resources)
+        couple(state, memory, arm, resources)

@@ -18,6 +18,7 @@ from paceline.policies.common_prior import (
     SPREAD,
     STRENGTH,
     THIRD,
+    Lows,
     is_known,
     span_of,
 )
@@ -58,27 +59,27 @@ def log_pulls(state: State, arm: int) -> float:
 
 
 @kernel
-def believed_cost(state: State, low: float, arm: int) -> float:
+def believed_cost(state: State, lows: Lows, arm: int) -> float:
     """The mean cost of an arm as far as is known; where none is, the common mean on its own scale."""
     if is_known(state, arm, 1):
         return float(state.memory.beliefs[arm, 1, CENTRE])
-    return float(low + state.memory.common[1, MEAN] * (state.largest[arm, 0] - low))
+    return float(lows[0] + state.memory.common[1, MEAN] * (state.largest[arm, 0] - lows[0]))
 
 
 @kernel
-def spread_of(state: State, low: float, arm: int, side: int) -> tuple[float, float]:
+def spread_of(state: State, lows: Lows, arm: int, side: int) -> tuple[float, float]:
     """Variance and third cumulant of an outcome as far as is known."""
     memory = state.memory
     if is_known(state, arm, side):
         return memory.beliefs[arm, side, SPREAD], memory.beliefs[arm, side, THIRD]
     mean, dispersion = memory.common[side, MEAN], memory.common[side, DISPERSION]
-    _, span = span_of(state, low, arm, side)
+    _, span = span_of(state, lows, arm, side)
     spread = dispersion * span * span * mean * (1.0 - mean)
     return spread, dispersion * span * (1.0 - 2.0 * mean) * spread
 
 
 @kernel
-def evidence(state: State, low: float, price: float, level: float, arm: int) -> float:
+def evidence(state: State, lows: Lows, price: float, level: float, arm: int) -> float:
     """How much speaks against an arm:  n KL  of what is believed from the nearest belief that is worth the level.
 
     The value  mu - lam rho  of an arm is short of the level by g. With A the variance of the belief about it and S the
@@ -87,11 +88,11 @@ def evidence(state: State, low: float, price: float, level: float, arm: int) -> 
     """
     memory, pulls = state.memory, pulls_made(state, arm)
     reward = memory.beliefs[arm, 0, CENTRE] if is_known(state, arm, 0) else memory.common[0, MEAN]
-    gap = level - reward + price * believed_cost(state, low, arm)
+    gap = level - reward + price * believed_cost(state, lows, arm)
     if gap <= 0.0:
         return 0.0
-    reward_spread, reward_third = spread_of(state, low, arm, 0)
-    cost_spread, cost_third = spread_of(state, low, arm, 1)
+    reward_spread, reward_third = spread_of(state, lows, arm, 0)
+    cost_spread, cost_third = spread_of(state, lows, arm, 1)
     p, q = 1.0 / (pulls + memory.common[0, STRENGTH]), price / (pulls + memory.common[1, STRENGTH])
     joint = memory.joint[arm, 1]
     if state.arms.pulls[arm] == 0:
@@ -162,7 +163,7 @@ def rounds_of_income(rate: float, cost: float) -> float:
 
 
 @kernel
-def index_of(state: State, low: float, price: float, level: float, rival: Rival, arm: int) -> float:
+def index_of(state: State, lows: Lows, price: float, level: float, rival: Rival, arm: int) -> float:
     """The index of an arm; infinite where exploring it is out of the question.
 
         x + min(x, 1.5) + 1.15 log n - 0.7 + crowd + log(N / n) - 50 / (N + 50) rise max(log n_r - 7, 0)
@@ -174,7 +175,7 @@ def index_of(state: State, low: float, price: float, level: float, rival: Rival,
     """
     clocks, rate, top = state.memory.clocks, state.rate[0], state.largest[arm, 0]
     if pulls_made(state, arm) == 0:
-        money, index = math.log(rounds_of_income(rate, believed_cost(state, low, arm))), -rival.rise
+        money, index = math.log(rounds_of_income(rate, believed_cost(state, lows, arm))), -rival.rise
     else:
         pulls, money = log_pulls(state, arm), clocks[arm, LOG_MONEY]
         if pulls + money >= rival.money:
@@ -184,7 +185,7 @@ def index_of(state: State, low: float, price: float, level: float, rival: Rival,
         if top > SHARE * rate * state.clock.t:
             return math.inf
         money = math.log(rounds_of_income(rate, top))
-    x = evidence(state, low, price, level, arm)
+    x = evidence(state, lows, price, level, arm)
     return index + money + x + min(x, STEEPNESS)
 
 

@@ -1,8 +1,9 @@
 """The index pacer: the best base of what is believed, and an arm outside it whenever its index says so."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +11,10 @@ import numpy.typing as npt
 from paceline import checks
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
-from paceline.kernels.state import GUARD, SKIP, Decision, State
-from paceline.policies.common_prior import CENTRE, Beliefs, is_known, new_beliefs, renew_arm, take_in
+from paceline.kernels.state import GUARD, SKIP, Decision, State, steering_in
+from paceline.policies.common_prior import CENTRE, Beliefs, Lows, is_known, new_beliefs, pairs, renew_arm, take_in
 from paceline.policies.edge import cheaper_neighbour, is_on_edge, observed_spread, pace_on_edge
-from paceline.policies.imed import believed_cost, index_of, learn_clock, rival_of
+from paceline.policies.imed import SHARE, believed_cost, index_of, learn_clock, pulls_made, rival_of
 from paceline.policies.pacing import (
     PACED,
     REASONS,
@@ -28,9 +29,11 @@ from paceline.policies.pacing import (
 )
 from paceline.policies.policy import Policy, Setting
 from paceline.policies.randomised import propensity_of, randomise
-from paceline.policies.steering import commit_base, no_base, steer_base
-from paceline.policies.thompson import ThompsonPacer, draw_scores, renew_beliefs
+from paceline.policies.score_draws import draw_related, new_moments, renew_moments
+from paceline.policies.steering import commit_base, follow_base, no_base, renew_spreads
+from paceline.policies.steering import find_base as find_mix
 
+LOOKS = 0.25  # at an arm that its base leaves no headroom for, times log t
 EXPLORED, SAVING, RANDOM = len(REASONS), len(REASONS) + 1, len(REASONS) + 2
 
 Floats = npt.NDArray[np.float64]
@@ -39,8 +42,6 @@ Floats = npt.NDArray[np.float64]
 class Params(NamedTuple):
     """Numbers for the kernels."""
 
-    prior: float  # this and the next: as of `ThompsonPacer`, for several resources
-    every_arm: bool
     lows: tuple[float, ...]  # the smallest cost in each resource: 0, or -1 where pulls may refill it
     rise: float
     epsilon: float
@@ -49,7 +50,7 @@ class Params(NamedTuple):
 class Memory(NamedTuple):
     """Beliefs and clocks of the arms."""
 
-    beliefs: Floats  # (K, 1 + D, 3) and so on: see `Beliefs`; with several resources as of `ThompsonPacer`
+    beliefs: Floats  # (K, 1 + D, 3) and so on: see `Beliefs`
     parts: Floats
     joint: Floats
     common: Floats
@@ -57,6 +58,7 @@ class Memory(NamedTuple):
     renewed: Floats
     known: Floats
     clocks: Floats  # (K, 3) experience with the arms, see imed.py
+    moments: Floats  # (K, 1 + D, 3 + D) what draws are made of, see score_draws.py; empty with one resource
     credit: Floats  # (K,) and so on: see steering.py; not used with one resource
     in_base: npt.NDArray[np.bool_]
     prices: Floats
@@ -152,7 +154,7 @@ def least_index(params: Params, state: State, base: Base) -> int:
     for i in range(count):
         if i in (base.expensive, base.cheap):
             continue
-        index = index_of(state, params.lows[0], base.price, base.level, rival, i)
+        index = index_of(state, params.lows, base.price, base.level, rival, i)
         if index < best_index:
             # A cheap arm is explored in the rounds of the cheap one, as if it were that.
             as_cheap = paced and state.arms.pulls[i] > 0 and state.scratch.costs[0, i] <= state.rate[0]
@@ -165,10 +167,10 @@ def least_index(params: Params, state: State, base: Base) -> int:
 
 
 @kernel
-def explore(state: State, low: float, base: Base, arm: int) -> Decision:
+def explore(state: State, lows: Lows, base: Base, arm: int) -> Decision:
     """Pull an arm to learn of it, or save up for it with the cheap arm of the base; the guard's reason for neither."""
     count, rate, room, want = state.arms.pulls.size, state.rate[0], state.headroom[0], state.largest[arm, 0]
-    if believed_cost(state, low, arm) > rate and base.cheap < count:
+    if believed_cost(state, lows, arm) > rate and base.cheap < count:
         room = state.outlook[0]
         if base.expensive == base.cheap:
             want += state.largest[base.cheap, 0] - rate
@@ -212,19 +214,57 @@ def pace_base(state: State, base: Base) -> Decision:
     return Decision(best_affordable(state, base.price), STAND_IN, arm)
 
 
+# Several resources.
+
+
+@kernel
+def neglected_arm(state: State, needed: Floats, resources: tuple[int, ...]) -> int:
+    """The arm with the fewest pulls that its base leaves no headroom for; -1 if all of those had  log(t) / 4  pulls.
+
+    Where largest costs differ, a base of small ones needs little headroom, and whatever comes in is spent before an arm
+    of larger ones is covered, however often it is drawn. As with one resource, nothing is kept for an arm of which one
+    pull may take more than a share of the income so far.
+    """
+    found, fewest = -1, LOOKS * math.log(state.clock.t)
+    for i in range(state.pending.size):
+        if pulls_made(state, i) < fewest:
+            is_covered, is_cheap = True, True
+            for d in range(len(resources)):
+                if state.largest[i, d] > needed[d]:
+                    is_covered = False
+                    is_cheap = is_cheap and state.largest[i, d] <= SHARE * state.rate[d] * state.clock.t
+            if is_cheap and not is_covered:
+                found, fewest = i, float(pulls_made(state, i))
+    return found
+
+
+@kernel
+def steer_drawn(params: Params, state: State) -> Decision:
+    """The arm that is due under the best base for drawn means; an arm that it neglects is saved up for, and pulled."""
+    draw_related(params.lows, state)
+    find_mix(state, state.memory.spreads)
+    needed = steering_in(state.scratch, state.resources).needed
+    arm = neglected_arm(state, needed, state.resources)
+    if arm >= 0:
+        if affords(state, arm):
+            return Decision(arm, EXPLORED, arm)
+        for d in range(len(state.resources)):
+            needed[d] = max(needed[d], state.largest[arm, d] + state.rate[d])
+    return follow_base(state)
+
+
 @kernel
 def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Decision:
     """`choose`; the number of resources is a constant for the compiler, which drops the other branch."""
     if len(resources) > 1:
-        draw_scores(params, state)
-        return steer_base(state, state.memory.spreads)
+        return steer_drawn(params, state)
     if fill_centres(state) == 0:
         first = first_arm(state)
         return Decision(first, EXPLORED, first)
     base = find_base(state)
     arm = least_index(params, state, base)
     if arm >= 0:
-        decision = explore(state, params.lows[0], base, arm)
+        decision = explore(state, params.lows, base, arm)
         if decision.reason != GUARD:
             return decision
     return pace_base(state, base)
@@ -238,26 +278,28 @@ def choose(params: Params, state: State) -> Decision:
 
 @kernel
 def beliefs_in(memory: Memory) -> Beliefs:
-    """What is believed with one resource."""
+    """What is believed."""
     m = memory
     return Beliefs(m.beliefs, m.parts, m.joint, m.common, m.shared, m.renewed, m.known)
 
 
 @kernel
-def learn_one(params: Params, state: State, arm: int, reward: float, cost: float) -> None:
-    """`learn` with one resource."""
-    take_in(state, params.lows[0], beliefs_in(state.memory), arm, reward, cost)
-    learn_clock(state, arm)
+def follow_beliefs(state: State, arm: int, has_renewed_all: bool, resources: tuple[int, ...]) -> None:
+    """Renew what follows from the beliefs: the clock of an arm, or with several resources what draws are made of."""
+    if len(resources) == 1:
+        learn_clock(state, arm)
+    else:
+        renew_spreads(state, arm, resources)
+        for i in range(state.pending.size):
+            if has_renewed_all or i == arm:
+                renew_moments(state, beliefs_in(state.memory), i, resources)
 
 
 @kernel
 def renew_for(params: Params, state: State, arm: int, resources: tuple[int, ...]) -> None:
     """`renew`; see `choose_for`."""
-    if len(resources) > 1:
-        renew_beliefs(params, state, arm)
-    else:
-        renew_arm(state, params.lows[0], beliefs_in(state.memory), arm, False)
-        learn_clock(state, arm)
+    has_renewed_all = renew_arm(state, params.lows, beliefs_in(state.memory), arm, False, resources)
+    follow_beliefs(state, arm, has_renewed_all, resources)
 
 
 def renew(params: Params, state: State, arm: int) -> None:
@@ -266,19 +308,16 @@ def renew(params: Params, state: State, arm: int) -> None:
 
 
 @kernel
-def learn_for(
-    params: Params, state: State, decision: Decision, reward: float, cost: Floats, resources: tuple[int, ...]
-) -> None:
+def learn_for(params: Params, state: State, arm: int, reward: float, cost: Floats, resources: tuple[int, ...]) -> None:
     """`learn`; see `choose_for`."""
-    if len(resources) > 1:
-        renew_beliefs(params, state, decision.arm)
-    elif 0 <= decision.arm < state.arms.pulls.size:
-        learn_one(params, state, decision.arm, reward, cost[0])
+    if 0 <= arm < state.arms.pulls.size:
+        has_renewed_all = take_in(state, params.lows, beliefs_in(state.memory), arm, reward, cost, resources)
+        follow_beliefs(state, arm, has_renewed_all, resources)
 
 
 def learn(params: Params, state: State, decision: Decision, reward: float, cost: Floats) -> None:
     """Renew what is believed, and the clocks of the arm that was pulled."""
-    learn_for(params, state, decision, reward, cost, state.resources)
+    learn_for(params, state, decision.arm, reward, cost, state.resources)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,8 +340,12 @@ class IndexPacer(Policy):
        neighbours on the hull (edge.py).
 
     It is deterministic. Pulls whose outcome is still to come count in n as if they had brought the mean, so that late
-    news does not make it ask for the same arm again and again. With several resources the base is drawn as
-    `ThompsonPacer` draws it: an index at fixed prices was measured to lose twice as much there.
+    news does not make it ask for the same arm again and again.
+
+    With several resources the base is drawn, for an index at fixed prices was measured to lose twice as much there. The
+    draws follow the beliefs of part 1, with the covariances of the reward and all costs of a pull (score_draws.py), and
+    the base is steered as by `ThompsonPacer`. An arm that the headroom of its bases does not cover is saved up for
+    within the share of part 3, until it has had  log(t) / 4  pulls.
 
     With ``epsilon`` above 0 a share of the rounds is left to chance, so that every arm has a known probability; a live
     decision then has its ``propensity`` (randomised.py). Regret grows by that share of what an arm at random loses.
@@ -329,7 +372,6 @@ class IndexPacer(Policy):
         "left to chance",
     )
     by_chance, adds_up = RANDOM, True
-    own_sums: ClassVar[Mapping[str, tuple[str, int]]] = {"joint": ("joint", 0)}
     choose = staticmethod(choose)
     commit = staticmethod(commit_base)
     learn = staticmethod(learn)
@@ -340,19 +382,25 @@ class IndexPacer(Policy):
         checks.real("epsilon of index", self.epsilon, 0, 1)
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
-        drawn = ThompsonPacer()
-        return Params(drawn.prior, drawn.every_arm, setting.lows, float(self.rise), float(self.epsilon))
+        return Params(setting.lows, float(self.rise), float(self.epsilon))
 
     def propensity(self, is_pull: bool, is_wanted: bool, affordable: int) -> float | None:
         if self.epsilon == 0.0:
             return None
         return propensity_of(self.epsilon, is_pull, is_wanted, affordable)
 
+    def own_sums(self, resources: int) -> Mapping[str, tuple[str, int]]:
+        if resources == 1:
+            return {"joint": ("joint", 0)}
+        return {f"joint {one} {other}": ("joint", pair) for pair, (one, other) in enumerate(pairs(resources))}
+
     def without_own_sum(self, name: str, pulls: int, reward: float, costs: Floats) -> float:
-        return float(reward * costs[0] / pulls) if pulls > 0 else 0.0  # as if rewards and costs were independent
+        if pulls == 0:
+            return 0.0
+        sums, names = (reward, *costs), list(self.own_sums(len(costs)))
+        first, second = pairs(len(costs))[names.index(name)]
+        return float(sums[first] * sums[second] / pulls)  # as if they were independent
 
     def new_memory(self, arms: int, resources: int) -> Memory:
-        beliefs = new_beliefs(arms)
-        if resources > 1:
-            beliefs = beliefs._replace(beliefs=ThompsonPacer().new_memory(arms, resources).beliefs)
-        return Memory(*beliefs, np.zeros((arms, 3)), *no_base(arms, resources))
+        beliefs, clocks, moments = new_beliefs(arms, resources), np.zeros((arms, 3)), new_moments(arms, resources)
+        return Memory(*beliefs, clocks, moments, *no_base(arms, resources))

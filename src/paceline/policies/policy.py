@@ -110,9 +110,8 @@ class Policy(FromText):
     ``by_chance``   the number of the reason that stands for a decision left to chance, if it has one (`propensity`).
     ``allocates``   whether its functions make new arrays, or call functions of NumPy that do. Without, a round is about
                     a third faster.
-    ``adds_up``     whether all that it knows follows from sums over outcomes: the estimates, and ``own_sums``. Then
+    ``adds_up``     whether all that it knows follows from sums over outcomes: the estimates, and `own_sums`. Then
                     bandits can learn together (`Bandit.merge`).
-    ``own_sums``    sums of its own, by name: the array of its memory that has them in a row per arm, and the column.
     """
 
     name: ClassVar[str]
@@ -124,7 +123,6 @@ class Policy(FromText):
     told_truth: ClassVar[bool] = False
     by_chance: ClassVar[int | None] = None
     adds_up: ClassVar[bool] = False
-    own_sums: ClassVar[Mapping[str, tuple[str, int]]] = {}
     allocates: ClassVar[bool] = True
     choose: ClassVar[Callable[..., Decision]]
     learn: ClassVar[Callable[..., None]]
@@ -139,8 +137,12 @@ class Policy(FromText):
         """
         return None
 
+    def own_sums(self, resources: int) -> Mapping[str, tuple[str, int]]:
+        """Sums of its own, by name: the array of its memory that has them in a row per arm, and the column."""
+        return {}
+
     def without_own_sum(self, name: str, pulls: int, reward: float, costs: Floats) -> float:
-        """What to take for one of its ``own_sums`` that another's report does not have, given the sums that it has."""
+        """What to take for one of its `own_sums` that another's report does not have, given the sums that it has."""
         return 0.0
 
     def __new__(cls, /, **parameters: object) -> "Policy":

@@ -79,17 +79,12 @@ def draw_beliefs(params: Params, state: State) -> None:
 
 
 @kernel
-def draw_scores(params: Any, state: State) -> None:
-    """Means for several resources into the scratch arrays, from ONE normal per arm.
-
-    At prices lam the score of an arm is  mu - lam.rho.  The likeliest way for it to move by z of its deviations moves
-    each mean by its share of the variance:  g_0 = w_0 / s  for the reward,  g_i = -lam_i w_i / s  for cost i,  with
-    s^2 = w_0^2 + sum (lam_i w_i)^2;  the mean becomes  centre + w g z + skew g^2 (z^2 - 1).
-    """
-    clock, beliefs, prices, scratch = state.clock, state.memory.beliefs, state.memory.prices, state.scratch
+def draw_normals(state: State, every_arm: bool) -> None:
+    """A normal for each arm into the scratch rewards, two from a word; half of the arms, by toss, get a NaN instead."""
+    clock, normals = state.clock, state.scratch.rewards
     coins, words = np.uint64(0), (np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0))
     u, v = 0.5, 0.5
-    for i in range(state.arms.pulls.size):
+    for i in range(normals.size):
         if i % 64 == 0:
             coins, _, _, _ = block(clock.seed, clock.stream, np.uint64(clock.t), np.uint64(i), DECISION, COINS)
         if i % 8 == 0:
@@ -99,22 +94,36 @@ def draw_scores(params: Any, state: State) -> None:
             words = (words[1], words[2], words[3], words[0])
         else:
             u = v
-        if params.every_arm or coins & ONE:
-            z, total = normal(u), beliefs[i, 0, 1] * beliefs[i, 0, 1]
-            for d in range(len(state.resources)):
-                weight = prices[d] * (1.0 - params.lows[d]) * beliefs[i, 1 + d, 1]
-                total += weight * weight
-            inverse = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
-            scratch.rewards[i] = moved(beliefs, i, 0, inverse * beliefs[i, 0, 1], z)
-            for d in range(len(state.resources)):
-                span = 1.0 - params.lows[d]
-                share = -prices[d] * span * inverse * beliefs[i, 1 + d, 1]
-                scratch.costs[d, i] = params.lows[d] + span * moved(beliefs, i, 1 + d, share, z)
-        else:
+        normals[i] = normal(u) if every_arm or coins & ONE else math.nan
+        coins = coins >> ONE
+
+
+@kernel
+def draw_scores(params: Any, state: State) -> None:
+    """Means for several resources into the scratch arrays, from ONE normal per arm.
+
+    At prices lam the score of an arm is  mu - lam.rho.  The likeliest way for it to move by z of its deviations moves
+    each mean by its share of the variance:  g_0 = w_0 / s  for the reward,  g_i = -lam_i w_i / s  for cost i,  with
+    s^2 = w_0^2 + sum (lam_i w_i)^2;  the mean becomes  centre + w g z + skew g^2 (z^2 - 1).
+    """
+    beliefs, prices, scratch = state.memory.beliefs, state.memory.prices, state.scratch
+    draw_normals(state, params.every_arm)
+    for i in range(state.arms.pulls.size):
+        z, total = scratch.rewards[i], beliefs[i, 0, 1] * beliefs[i, 0, 1]
+        if math.isnan(z):
             scratch.rewards[i] = within(beliefs[i, 0, 0])
             for d in range(len(state.resources)):
                 scratch.costs[d, i] = params.lows[d] + (1.0 - params.lows[d]) * within(beliefs[i, 1 + d, 0])
-        coins = coins >> ONE
+            continue
+        for d in range(len(state.resources)):
+            weight = prices[d] * (1.0 - params.lows[d]) * beliefs[i, 1 + d, 1]
+            total += weight * weight
+        inverse = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
+        scratch.rewards[i] = moved(beliefs, i, 0, inverse * beliefs[i, 0, 1], z)
+        for d in range(len(state.resources)):
+            span = 1.0 - params.lows[d]
+            share = -prices[d] * span * inverse * beliefs[i, 1 + d, 1]
+            scratch.costs[d, i] = params.lows[d] + span * moved(beliefs, i, 1 + d, share, z)
 
 
 @kernel
