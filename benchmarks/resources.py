@@ -204,18 +204,24 @@ def speed() -> None:
     short one its calls would cost as much as its draws.
     """
     rounds, draws, warm_up = 4_000, 40_000, 100_000
-    plays = {count: Play(speed_problem(count), pl.ThompsonPacer(), 100_000_000) for count in (2, 3, 5, 8)}
+    policies = {"thompson": pl.ThompsonPacer(), "index": pl.IndexPacer()}
+    plays = {
+        (name, count): Play(speed_problem(count), policy, 100_000_000)
+        for name, policy in policies.items()
+        for count in (2, 3, 5, 8)
+    }
     for run in plays.values():
         run.rounds(warm_up)
-    contestants: dict[str, Callable[[], None]] = {"floor": lambda: numpy_draws(plays[3].problem, draws)}
-    contestants |= {str(count): lambda run=run: run.rounds(rounds) for count, run in plays.items()}  # type: ignore[misc]
+    contestants: dict[str, Callable[[], None]] = {"floor": lambda: numpy_draws(speed_problem(3), draws)}
+    contestants |= {f"{name}, {count}": lambda run=run: run.rounds(rounds) for (name, count), run in plays.items()}  # type: ignore[misc]
     seconds = fastest(contestants, turns=200)
     floor = seconds.pop("floor") / draws
     print()
     line("floor: rng.beta for reward and a cost", f"{floor * 1e9:.0f} ns")
     targets = {"3": "under 12", "8": "under 25"}
-    for count, spent in seconds.items():
-        line(f"a round, 20 arms, {count} resources", f"{spent / rounds / floor:.1f} floors", targets.get(count, ""))
+    for (_, count), (who, spent) in zip(plays, seconds.items(), strict=True):
+        title = f"a round of {who} resources, 20 arms"
+        line(title, f"{spent / rounds / floor:.1f} floors", targets.get(str(count), ""))
 
 
 PARTS = {"short": short, "long": long, "special": special, "speed": speed}

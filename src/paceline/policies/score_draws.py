@@ -49,15 +49,17 @@ def draw_related(lows: Lows, state: State) -> None:
             for d in range(len(state.resources)):
                 scratch.costs[d, i] = min(max(moments[i, 1 + d, CENTRE], lows[d]), state.largest[i, d])
             continue
-        plain, total = moments[i, 0, COVARIANCES], pushed(moments, prices, i, 0, state.resources)
+        plain, push = moments[i, 0, COVARIANCES], pushed(moments, prices, i, 0, state.resources)
+        total = push
         for d in range(len(state.resources)):
+            scratch.costs[d, i] = pushed(moments, prices, i, 1 + d, state.resources)
             plain += prices[d] * prices[d] * moments[i, 1 + d, COVARIANCES + 1 + d]
-            total -= prices[d] * pushed(moments, prices, i, 1 + d, state.resources)
+            total -= prices[d] * scratch.costs[d, i]
         total = max(total, LEAST_SHARE * plain)
         inverse = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
-        scratch.rewards[i] = min(max(drawn(moments, prices, i, 0, inverse, z, state.resources), 0.0), 1.0)
+        scratch.rewards[i] = min(max(moved(moments, i, 0, inverse * push, z), 0.0), 1.0)
         for d in range(len(state.resources)):
-            value = drawn(moments, prices, i, 1 + d, inverse, z, state.resources)
+            value = moved(moments, i, 1 + d, inverse * scratch.costs[d, i], z)
             scratch.costs[d, i] = min(max(value, lows[d]), state.largest[i, d])
 
 
@@ -71,12 +73,9 @@ def pushed(moments: Floats, prices: Floats, arm: int, side: int, resources: tupl
 
 
 @kernel
-def drawn(
-    moments: Floats, prices: Floats, arm: int, side: int, inverse: float, z: float, resources: tuple[int, ...]
-) -> float:
-    """The mean that a belief gives when the score of the arm moves by z."""
-    share = inverse * pushed(moments, prices, arm, side, resources)
-    return float(moments[arm, side, CENTRE] + share * z + moments[arm, side, SKEW] * share * share * (z * z - 1.0))
+def moved(moments: Floats, arm: int, side: int, push: float, z: float) -> float:
+    """The mean that a belief gives when the score of the arm moves by z of its deviations, and the mean by ``push``."""
+    return float(moments[arm, side, CENTRE] + push * z + moments[arm, side, SKEW] * push * push * (z * z - 1.0))
 
 
 @kernel
