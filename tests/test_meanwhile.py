@@ -369,3 +369,25 @@ print(len(list(folder.rglob("*.nbc"))))
 @pytest.mark.slow
 def test_nobody_waits_for_the_compiler_to_join_a_fleet_or_to_learn_from_it_or_to_open_a_journal(tmp_path):
     assert elsewhere.run(COLD_FLEET, tmp_path, NUMBA_CACHE_DIR=str(tmp_path)) == ["2", "0"]
+
+
+FORK_AT_THE_END = """
+import atexit
+import os
+
+def copy():
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    print(os.waitpid(child, 0)[1])
+
+atexit.register(copy)  # before the package is there: it is called after all that the package does at the end
+
+import paceline as pl
+
+pl.Bandit(["a"], 0.5, "uniform").ask()
+"""
+
+
+def test_a_process_can_be_copied_while_it_ends():
+    assert elsewhere.run(FORK_AT_THE_END) == ["0"]

@@ -54,6 +54,7 @@ _ready: dict[tuple[type[Policy], int, str], Any] = {}  # machine code that is lo
 _followers: dict[tuple[type[Policy], int], Callable[..., None]] = {}
 _helpers: dict[tuple[int, type[Policy], int, str], Thread] = {}  # by process, for a copy of it has none, and kind
 _loading = Lock()  # held while a helper loads machine code: a process is neither copied nor ended in the middle of that
+_endings: list[int] = []  # processes that are ending, in which nothing more is loaded
 
 ALWAYS, PARTS, LEARNING, FOLLOWING = "always", "parts", "learning", "following"  # what functions are needed for
 
@@ -311,7 +312,7 @@ def have_at_hand(policy: Policy, resources: int, use: str, job: bytes) -> None:
     compile_elsewhere(job)
     on_disk, make = MAKERS[use]
     with _loading, suppress(OSError):
-        if on_disk(policy, resources):
+        if os.getpid() not in _endings and on_disk(policy, resources):
             make(policy, resources)
 
 
@@ -340,6 +341,13 @@ MAKERS: dict[str, tuple[Callable[[Policy, int], bool], Callable[[Policy, int], A
     FOLLOWING: (follower_on_disk, follower_for),
 }
 
-atexit.register(_loading.acquire)  # and never let go
+
+def load_no_more() -> None:
+    """The program ends. The lock is let go again: what else happens at the end may make a copy of the process."""
+    with _loading:
+        _endings.append(os.getpid())
+
+
+atexit.register(load_no_more)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_loading.acquire, after_in_parent=_loading.release, after_in_child=_loading.release)
