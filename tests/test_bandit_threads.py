@@ -243,3 +243,31 @@ def test_machine_code_is_loaded_while_others_go_on(monkeypatch, budget, call):
     call(bandit)
     assert held
     assert not any(held)
+
+
+@pytest.mark.parametrize(
+    ("loader", "call"),
+    [
+        ("live_part_calls_for", lambda bandit: bandit.tell(1, cost=0.5)),
+        ("live_learning_calls_for", lambda bandit: bandit.observe("a", 0.5, 0.5)),
+    ],
+    ids=["part", "lesson"],
+)
+def test_a_policy_that_is_set_while_code_of_the_one_before_is_loaded(monkeypatch, loader, call):
+    """The new one must not be played with the code of the other."""
+    expected, bandit = (Bandit(["a", "b"], 1.0, "uniform", seed=1, clock=lambda: 9.0) for _ in range(2))
+    assert expected.ask() == bandit.ask()
+    expected.set(policy="thompson")
+    call(expected)
+    load = getattr(arms, loader)
+
+    def load_slowly(policy, resources):
+        monkeypatch.setattr(arms, loader, load)
+        calls = load(policy, resources)
+        bandit.set(policy="thompson")
+        return calls
+
+    monkeypatch.setattr(arms, loader, load_slowly)
+    call(bandit)
+    assert getattr(arms, loader) is load
+    assert state_of(bandit) == state_of(expected)

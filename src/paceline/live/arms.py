@@ -310,12 +310,14 @@ class ArmSet:
         """Have the code at hand that learns from elsewhere.
 
         To load it takes tens of milliseconds. That of a policy of the user's may have to be compiled first, which takes
-        seconds.
+        seconds. So others need not wait for it, and one of them may set another policy meanwhile: what is loaded for
+        one of ours is kept by its kind (meanwhile.py), and found there when it is called.
         """
-        if self.is_ready_to_learn:
+        policy = self.policy
+        if self.is_ready_to_learn or self.usual_learning_calls is not None:
             return
-        if is_ours(self.policy):
-            self.learning_calls()
+        if is_ours(policy):
+            live_learning_calls_for(policy, len(self.config.resources))
             return
         teacher_with(self.policy, self.params, self.playing)
         if self.policy.adds_up:
@@ -324,7 +326,12 @@ class ArmSet:
 
     def get_ready_for_parts(self) -> None:
         """Have the code at hand that takes in parts of an outcome, likewise."""
-        self.part_calls_for(self.params, self.playing)
+        policy, lineup = self.policy, self.lineup
+        if is_ours(policy):
+            live_part_calls_for(policy, len(self.config.resources))
+            return
+        with suppress(Exception):  # the two may be of different policies; what is really wrong is said in the call
+            part_calls_with(policy, lineup.params, lineup.storage)
 
     def teach(self, slot: int, reward: float, costs: Amounts) -> None:
         """Learn of a pull that was made elsewhere; the arm may be out of play."""
