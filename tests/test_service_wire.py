@@ -11,6 +11,7 @@ from asking import request
 from service import ADS, PYTHON, Process, serving
 
 from paceline.fleet.store import open_store
+from paceline.service.limits import LARGEST_HEAD
 from paceline.service.tokens import add_token
 
 pytestmark = pytest.mark.slow
@@ -204,6 +205,17 @@ def test_a_head_without_an_end_is_refused(begins, port):
         status, _, content = line.read()
         assert (status, json.loads(content)["title"]) == (431, "Too large")
         assert line.is_over()
+
+
+def test_a_large_body_behind_a_head_in_two_pieces_is_taken(port):
+    items = [{"id": f"web-1.aaaaaaaaaaaa-{number}.0", "reward": 0.5, "cost": 0.125} for number in range(1000)]
+    sent = written("/tell", {"items": items})
+    assert len(sent) > LARGEST_HEAD
+    with Line(port) as line:
+        line.send(sent[:50])
+        time.sleep(0.1)  # so that the rest comes later, and as much of it at once as the server reads
+        line.send(sent[50:])
+        assert line.read()[0] == 200
 
 
 def test_large_bodies_come_in_pieces_and_not_above_the_limit(port):

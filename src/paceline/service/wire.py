@@ -79,13 +79,12 @@ class Connection(HttpToolsProtocol):
         self.since = self.loop.time()
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes. A head without an end must not fill the memory."""
+        """Some bytes. A head without an end must not fill the memory; a body behind it may be as long as it likes."""
         if self.is_in_head:
             self.head += len(data)
-            if self.head > LARGEST_HEAD:
-                self.refuse(document(431, f"the head of a request must have at most {LARGEST_HEAD} bytes"))
-                return
         super().data_received(data)
+        if self.is_in_head and self.head > LARGEST_HEAD and not self.transport.is_closing():
+            self.refuse(document(431, f"the head of a request must have at most {LARGEST_HEAD} bytes"))
 
     def send_400_response(self, msg: str) -> None:
         """What came is no HTTP."""
