@@ -368,3 +368,67 @@ def test_saved_file_that_was_changed_is_refused(tmp_path):
     (tmp_path / "changed").write_text(content.replace('"rounds": 260', '"rounds": 261'))
     with pytest.raises(UnreadableFile, match="damaged or foreign"):
         Bandit.load(tmp_path / "changed")
+
+
+def index_of_two_resources(**options):
+    """A bandit that has learned a little, and something is pending."""
+    costs = {"money": {"a": 0.25, "b": 1.0}, "calls": 1.0}
+    bandit = Bandit(["a", "b"], {"money": 0.5, "calls": 0.5}, "index", costs, seed=5, clock=lambda: 7.0, **options)
+    for number in range(60):
+        decision = bandit.ask()
+        if decision.arm is not None and number % 7:
+            cost = 0.2 * (number % 5) / 4
+            bandit.tell(decision.id, reward=cost * 5, cost={"money": cost, "calls": 0.4})
+    return bandit
+
+
+def without_covariances(path):
+    """A file as it was before `index` knew of the covariances of several resources."""
+    document = json.loads(path.read_text())
+    memory = document["body"]["memory"]
+    memory["joint"] = [[0.0, 0.0] for _ in memory["joint"]]
+    del memory["moments"]
+    document["sha256"] = snapshot.digest_of(document["format"], document["body"])
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_a_memory_that_has_another_form_today_is_computed_from_the_sums(tmp_path, caplog):
+    bandit = index_of_two_resources()
+    bandit.save(tmp_path / "saved")
+    loaded = Bandit.load(without_covariances(tmp_path / "saved"), clock=lambda: 7.0)
+    assert "what policy index believes is computed anew" in caplog.text
+    before, after = (snapshot.describe_ledger(one._ledger) for one in (bandit, loaded))
+    assert {name for name in before if before[name] != after[name]} == {"memory"}
+    known, found = bandit._ledger.arm_set.all.memory, loaded._ledger.arm_set.all.memory
+    assert found.beliefs[:, :, 0] == pytest.approx(known.beliefs[:, :, 0], abs=0.05)
+    assert found.moments[:, :, 0] == pytest.approx(found.beliefs[:, :, 0])
+    loaded.ask()
+
+
+def test_a_policy_that_does_not_follow_from_sums_refuses_a_memory_of_another_form(tmp_path):
+    bandit = Bandit(["a", "b"], 0.5, "ucb-simplex")
+    bandit.save(tmp_path / "saved")
+    document = json.loads((tmp_path / "saved").read_text())
+    del document["body"]["memory"]["accounts"]
+    document["sha256"] = snapshot.digest_of(document["format"], document["body"])
+    (tmp_path / "saved").write_text(json.dumps(document))
+    with pytest.raises(UnreadableFile, match=r"what policy ucb-simplex remembers .* another form of accounts"):
+        Bandit.load(tmp_path / "saved")
+
+
+@pytest.mark.parametrize("closed", ["keep", "drop"])
+def test_a_snapshot_with_a_memory_of_another_form(closed, tmp_path):
+    """The journal has all that the policy needs to learn; where it was dropped, the sums have to do."""
+    path = tmp_path / "journal"
+    bandit = index_of_two_resources(journal=path, rotate_every=20, closed=closed)
+    bandit.snapshot()
+    bandit.close()
+    for kept in tmp_path.glob("journal.snapshot*"):
+        without_covariances(kept)
+    with Bandit.open(path, clock=lambda: 7.0) as opened:
+        assert ("snapshot was not used" in str(opened.recovered)) == (closed == "keep")
+        assert (opened.spent, opened.reserved, opened.rounds) == (bandit.spent, bandit.reserved, bandit.rounds)
+        memories = [snapshot.describe_ledger(one._ledger)["memory"] for one in (opened, bandit)]
+        assert (memories[0] == memories[1]) == (closed == "keep")
+        opened.ask()

@@ -5,6 +5,7 @@ one longer for the null arm, an entry belongs to an arm and follows it. Which ax
 memory of one arm more: they grow.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -48,6 +49,15 @@ def grown_sizes(before: Any, after: Any) -> list[int]:
     """The lengths of the axes that are not what they were, or -1 for one that did not grow by one."""
     pairs = zip(before.shape, after.shape, strict=True)
     return [size if grown == size + 1 else -1 for size, grown in pairs if grown != size]
+
+
+def lost_from(saved: Mapping[str, Any], memory: Any) -> list[str]:
+    """The arrays of a memory that one in a file, as lists, does not have in that form; the policy has changed since.
+
+    Lists say nothing of an axis behind one of length 0, and an array without entries has nothing to lose.
+    """
+    arrays = memory._asdict().items()
+    return [name for name, array in arrays if array.size and np.shape(saved.get(name, ())) != array.shape]
 
 
 def take_arms(part: Any, axes: Axes, arms: Runs, memory: Any) -> None:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from paceline.kernels.state import SKIP, NoMemory
+from paceline.live.arms import ArmSet
 from paceline.live.config import Config, read_config
 from paceline.live.decision import NULL
 from paceline.live.events import NO_TIME
 from paceline.live.ledger import Ledger
+from paceline.live.memory import lost_from
 from paceline.live.old_formats import fit, milliseconds_of, settings_of_today
 from paceline.live.sums import guess_own_sums
 from paceline.live.timed_income import TimedIncome
@@ -184,9 +186,7 @@ def counted(rounds: int) -> dict[str, int]:
 
 def fits(fresh: Any, saved: Body) -> bool:
     """Whether arrays have the names and shapes that the policy has today."""
-    return saved.keys() == fresh._asdict().keys() and all(
-        np.shape(saved[name]) == array.shape for name, array in fresh._asdict().items()
-    )
+    return saved.keys() == fresh._asdict().keys() and not lost_from(saved, fresh)
 
 
 def fits_record(policy: Policy, saved: Body) -> bool:
@@ -203,11 +203,16 @@ def adapt(ledger: Ledger, has_forgotten: bool) -> str:
         pending.put(number, pull._replace(reason=reason, tag=tag))
     policy = arm_set.policy
     if policy.adds_up:  # what it believes follows from what is known, of which there is more now
-        arm_set.merge()
-        if has_forgotten:
-            guess_own_sums(arm_set.all, policy)
-        arm_set.refresh()
-        arm_set.renew()
+        believe_anew(arm_set, has_forgotten)
     if not has_forgotten:
         return "what its policy remembers is taken over"
     return "what its policy believes is computed anew" if policy.adds_up else "the memory of its policy begins anew"
+
+
+def believe_anew(arm_set: ArmSet, has_forgotten: bool = True) -> None:
+    """Let a policy whose beliefs follow from sums compute them; sums of its own may be lost."""
+    arm_set.merge()
+    if has_forgotten:
+        guess_own_sums(arm_set.all, arm_set.policy)
+    arm_set.refresh()
+    arm_set.renew()

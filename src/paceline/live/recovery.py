@@ -142,6 +142,9 @@ def from_snapshot(
     if header.format < FORMAT:
         return None
     last, before = snapshot_paths(journal.path)
+    is_whole = (
+        header.segment == 1 or 1 in closed
+    )  # from all events a policy that has changed learns more than from sums
     for path in (last, before):
         if not path.exists():
             continue
@@ -150,7 +153,7 @@ def from_snapshot(
             segment, place = body["journal"][0], Place(*body.pop("journal")[1:])
             if not has_place(journal, header, closed, segment, place):
                 raise UnreadableFile(f"{path} does not belong to the journal as it is")
-            ledger = snapshot.parse_ledger(body, path, policy)
+            ledger = snapshot.parse_ledger(body, path, policy, may_forget=not is_whole)
             ledger.digest = body.get("digest", header.digest)  # earlier ones were written without
             summed_up = (segment, 0) if path == last else (0, segment)
             return Start(ledger, segment, place, place.lines, summed_up)

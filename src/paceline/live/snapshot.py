@@ -24,6 +24,7 @@ from paceline.live.config import read_config
 from paceline.live.decision import NULL, Decision
 from paceline.live.journal import PRIVATE, sync_folder
 from paceline.live.ledger import Ledger
+from paceline.live.memory import lost_from
 from paceline.live.picture import picture_of
 from paceline.live.pulls import Pull, Told, is_told
 from paceline.live.reading import NONSENSE
@@ -125,8 +126,12 @@ class Lazily(NamedTuple):
             yield part
 
 
-def restore_ledger(body: dict[str, Any], policy: PolicyLike | None = None) -> Ledger:
-    """The books that `describe_ledger` described."""
+def restore_ledger(body: dict[str, Any], policy: PolicyLike | None = None, may_forget: bool = True) -> Ledger:
+    """The books that `describe_ledger` described.
+
+    The policy may have changed since, so that its memory does not fit any more. If all that it knows follows from sums
+    it is computed anew, unless that is not wanted.
+    """
     config, arms = read_config(body["settings"], policy), body["arms"]
     ledger = Ledger(config)
     ledger.given_policy = policy
@@ -140,8 +145,12 @@ def restore_ledger(body: dict[str, Any], policy: PolicyLike | None = None) -> Le
     books.pulls[:] = state.arms.pulls
     for record, values in ((storage.tally, "tally"), (storage.clock, "clock"), (storage.record, "record")):
         set_fields(record[0], body[values])
-    for name, array in storage.memory._asdict().items():
-        fill(array, body["memory"][name])
+    lost = lost_from(body["memory"], storage.memory)
+    if lost and not (may_forget and config.policy.adds_up):
+        known = f"what policy {config.policy.name} remembers must be as its code has it today"
+        raise UnreadableFile(f"{known}, got another form of {', '.join(lost)}")
+    for name, array in storage.memory._asdict().items() if not lost else ():
+        fill(array, body["memory"].get(name, []))
     for name in AMOUNTS:
         getattr(books, name)[:] = body["amounts"][name]
     for name in SHOWN:
@@ -155,6 +164,9 @@ def restore_ledger(body: dict[str, Any], policy: PolicyLike | None = None) -> Le
         if pull.deadline is not None:
             ledger.deadlines.push(pull.deadline, entry["id"], ledger.pending)
     arm_set.field()
+    if lost:
+        old_saves.believe_anew(arm_set)
+        LOG.warning("what policy %s believes is computed anew: its code has changed", config.policy.name)
     if isinstance(arm_set.params, Session):
         restore_session(arm_set.params, body["session"])
     ledger.seen = arm_set.lineup
@@ -339,11 +351,17 @@ def load(path: str | os.PathLike[str], policy: PolicyLike | None = None) -> Ledg
 
 
 def parse_ledger(
-    body: dict[str, Any], path: str | os.PathLike[str], policy: PolicyLike | None, version: int = FORMAT
+    body: dict[str, Any],
+    path: str | os.PathLike[str],
+    policy: PolicyLike | None,
+    version: int = FORMAT,
+    may_forget: bool = True,
 ) -> Ledger:
     """The books that the body of a file describes, if it makes sense."""
     try:
-        return restore_ledger(body, policy) if version == FORMAT else restore_old(version, body, path, policy)
+        if version < FORMAT:
+            return restore_old(version, body, path, policy)
+        return restore_ledger(body, policy, may_forget)
     except PacelineError:
         raise
     except NONSENSE as error:
