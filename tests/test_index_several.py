@@ -113,7 +113,7 @@ def test_a_report_without_products_counts_as_if_they_were_independent():
 
 def test_an_arm_that_no_base_leaves_room_for_is_looked_at():
     # Waiting is free here (the null arm is in every base), so whatever comes in goes into the arm of small costs, and
-    # the headroom would never cover the other, which is worth twice as much. Looks with bad luck may still not do.
+    # the headroom would never cover the other. What is promised is log(t) / 4 pulls of it; what they lead to is luck.
     problem = pl.Problem.beta(
         [0.3, 0.9],
         {"money": [0.06, 0.08], "time": [0.06, 0.08]},
@@ -122,4 +122,3 @@ def test_an_arm_that_no_base_leaves_room_for_is_looked_at():
     )
     run = pl.simulate(problem, "index", rounds=10_000, trials=8, seed=1, checkpoints=1)["index"]
     assert (run.pulls[:, 1] >= math.log(10_000) / 4).all()
-    assert (run.pulls[:, 1] > 1000).sum() >= 4
