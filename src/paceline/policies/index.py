@@ -133,7 +133,7 @@ def find_base(state: State) -> Base:
     price = base_price(rewards, costs, expensive, cheap)
     level = rewards[cheap] - price * costs[cheap] if cheap < rewards.size else 0.0
     if expensive == cheap:
-        most = state.largest[expensive, 0]
+        most = state.largest[expensive, 0] if expensive < rewards.size else 0.0
         needed = fit_stock(state, 0, 2.0 * most - rate, most)
     else:
         needed = headroom_for(state, expensive, cheap)
@@ -161,6 +161,20 @@ def least_index(params: Params, state: State, base: Base) -> int:
             if not as_cheap or state.outlook[0] < headroom_for(state, base.expensive, i):
                 best, best_index = i, index
     return best
+
+
+@kernel
+def look_around(state: State) -> Decision:
+    """Where nothing can be paid for in the long run: the arm with the fewest pulls, if it had at most log t; else none.
+
+    That is so without income, as far as no arm is known to refill the stock. Which one does is not found otherwise.
+    """
+    count = state.pending.size
+    found, fewest = count, math.floor(math.log(state.clock.t)) + 1.0
+    for i in range(count):
+        if pulls_made(state, i) < fewest and affords(state, i):
+            found, fewest = i, float(pulls_made(state, i))
+    return Decision(found, EXPLORED if found < count else SINGLE, found)
 
 
 # Saving and pacing.
@@ -265,6 +279,8 @@ def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Deci
         first = first_arm(state)
         return Decision(first, EXPLORED, first)
     base = find_base(state)
+    if base.expensive == state.pending.size:  # the null arm alone
+        return look_around(state)
     arm = least_index(params, state, base)
     if arm >= 0:
         decision = explore(state, params.lows, base, arm)
@@ -343,7 +359,8 @@ class IndexPacer(Policy):
     3. Saving. An arm that the headroom does not cover is saved up for with the cheap arm of the base, but only if one
        pull takes at most 1/32 of the income so far: nothing is given up for an arm that was lucky twice.
     4. Pacing. Else the base is paced, as by `ThompsonPacer`; one that costs just the rate is kept between its
-       neighbours on the hull (edge.py).
+       neighbours on the hull (edge.py). Where no arm can be paid for in the long run, as without income until an arm is
+       known to refill the stock, each arm that can be paid for now is pulled about log t times, and else none.
 
     So it is deterministic. Pulls whose outcome is still to come count in n as if they had brought the mean, so that
     late news does not make it ask for the same arm again and again.
