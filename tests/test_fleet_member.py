@@ -168,6 +168,21 @@ def test_what_join_refuses(store, tmp_path):
 # Learning.
 
 
+def test_another_policy_of_the_fleet_knows_of_every_pull_once(store):
+    """The products that it keeps were kept by nobody: each member guesses those of its own pulls, not of all."""
+    members = [joined(store, arms=["a"], budget=0.5, policy="thompson") for _ in range(3)]
+    for member in members:
+        for _ in range(10):
+            member.observe("a", reward=0.5, cost=0.4)
+    for member in members * 2:
+        member.sync()
+    members[0].set(policy="index")
+    for member in members * 2:
+        member.sync()
+    for member in members:
+        assert member._ledger.arm_set.all.memory.joint[0, 0] == pytest.approx(30 * 0.5 * 0.4, rel=1e-6)
+
+
 def test_members_learn_together(store):
     one, other = joined(store, **SETTINGS), joined(store)
     play(one, 200, seed=1)

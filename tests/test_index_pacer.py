@@ -1,6 +1,7 @@
 """The index pacer decides as its docstrings say, is not fooled by a fixed default, and is patient with late news."""
 
 import math
+import random
 from collections import Counter, deque
 
 import naive
@@ -355,3 +356,34 @@ def test_a_stock_that_only_pulls_refill():
     run = pl.simulate(problem, "index", rounds=ROUNDS, trials=2)["index"]
     assert problem.optimum.value == pytest.approx(0.5)
     assert (run.steady_regret[:, -1] < 0.05 * 0.5 * ROUNDS).all()
+
+
+def test_without_income_it_looks_around_and_sits_out():
+    """The null arm is then a base of its own, of which there are neither pulls nor a largest cost."""
+    bandit = pl.Bandit(["a", "b"], 0.0, "index", max_cost=0.5)
+    bandit.observe("a", reward=0.5, cost=0.2)
+    assert bandit.ask().arm is None
+    bandit.credit(1000.0, rate=False)
+    rounds = 400
+    for _ in range(rounds):
+        decision = bandit.ask()
+        if decision.arm is not None:
+            bandit.tell(decision.id, reward=0.5, cost=0.2)
+    assert all(estimate.pulls == 1 + int(math.log(rounds + 1)) for estimate in bandit.estimates().values())
+    assert bandit.ask().arm is None
+
+
+def test_what_an_arm_had_said_before_it_left_is_not_taken_out_twice():
+    """Common means are means, and variances are none below 0, while arms come and go and news is late."""
+    chance = random.Random(3)
+    bandit, waiting = pl.Bandit(["a", "b", "c"], 0.3, "index", seed=3), []
+    for _ in range(400):
+        decision = bandit.ask()
+        waiting += [] if decision.arm is None else [decision.id]
+        (bandit.pause if chance.random() < 0.5 else bandit.resume)(chance.choice("abc"))
+        while waiting and chance.random() < 0.6:
+            id = waiting.pop(chance.randrange(len(waiting)))
+            bandit.tell(id, reward=float(chance.random() < 0.02), cost=float(chance.random() < 0.03))
+        memory = bandit._ledger.arm_set.playing.memory
+        assert ((memory.common[:, 0] > 0.0) & (memory.common[:, 0] < 1.0)).all()
+        assert (memory.beliefs[:, :, SPREAD] >= 0.0).all()

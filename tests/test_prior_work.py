@@ -4,7 +4,7 @@ import csv
 import json
 import re
 import tomllib
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import command
 import naive
@@ -13,6 +13,7 @@ import pytest
 
 import paceline as pl
 from paceline.cli import main
+from paceline.experiments.folder import REPORTED
 from paceline.experiments.prior_work import FILE, PARTS, chosen, prior_work_experiments
 from paceline.experiments.prior_work_chapter import PriorWorkChapter
 from paceline.experiments.report import Report
@@ -176,6 +177,9 @@ def test_files_and_page(studies, tmp_path):
     report = Report(studies)
     names = {path.relative_to(tmp_path).as_posix() for path in report.write(tmp_path)}
     assert names >= {f"prior-work.{kind}" for kind in ("png", "svg", "pdf", "csv", "tex")} | {"speed.json"}
+    dropped = [f"{name}.{ending}" for name, endings in REPORTED.items() for ending in endings]
+    own = [PurePath(name) for name in names if name.startswith("prior-work")]
+    assert all(any(name.match(pattern) for pattern in dropped) for name in own)  # when the run goes on
     tables = [
         (tmp_path / name).read_text(encoding="utf-8")
         for name in names

@@ -42,6 +42,7 @@ REPORTED = {
     "report": ("html", "md", "json"),
     **dict.fromkeys(("summary", "problems", "together"), ("csv", "tex")),
     **dict.fromkeys(("figure[12]", "prior-work"), ("png", "svg", "pdf", "csv", "tex")),
+    **{f"prior-work-{table}": ("tex",) for table in ("settings", "without-guard", "promises")},
     **{f"figures/{kind}*": ("svg", "pdf") for kind in ("problem-", "together-", "grid-", "figure", "prior-work")},
 }
 KEYS = ("name", "experiment", "file", "memory", "kernels", "versions", "host", "begun", "finished", "spells")

@@ -1,14 +1,15 @@
 """Changes that are neither rounds nor news nor money: arms, what others have learned, and settings."""
 
 from operator import truediv
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paceline.live import income
 from paceline.live.config import policy_in_file
 from paceline.live.events import Add, Merge, Observe, Set, SetStatus
 from paceline.live.reports import sums_of_reports
 from paceline.live.settings import changed_config, largest_costs
-from paceline.live.sums import Sums, no_sums
+from paceline.live.sums import Sums, guessed_own
+from paceline.policies.policy import Policy
 
 if TYPE_CHECKING:
     from paceline.live.ledger import Ledger
@@ -55,6 +56,13 @@ def renew_foreign(ledger: "Ledger") -> None:
     learn_from_others(ledger, sums_of_reports(ledger.arm_set, ledger.reports.values()))
 
 
+def own_of_others(ledger: "Ledger", policy: Policy) -> dict[str, Any]:
+    """The sums of a new policy's own that belong to others: part of what was guessed of all pulls is of theirs."""
+    if ledger.reports:
+        return sums_of_reports(ledger.arm_set, ledger.reports.values()).own
+    return guessed_own(policy, ledger.foreign)
+
+
 def change_settings(ledger: "Ledger", event: Set) -> None:
     """Settings that hold from now on."""
     ledger.pass_time(event.time)
@@ -70,7 +78,7 @@ def change_settings(ledger: "Ledger", event: Set) -> None:
         income.change_income(ledger, config)
     if policy is not None:
         arm_set.change_policy(config)
-        ledger.foreign = ledger.foreign._replace(own=no_sums(policy, len(arm_set.names), len(config.resources)).own)
+        ledger.foreign = ledger.foreign._replace(own=own_of_others(ledger, policy))
         ledger.policy_since = ledger.rounds
         ledger.digest = ""  # not known yet
     arm_set.set_max_costs(largest)

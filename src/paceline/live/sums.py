@@ -86,7 +86,13 @@ def add_sums(storage: Storage, policy: Policy, more: Sums) -> None:
 
 def guess_own_sums(storage: Storage, policy: Policy) -> None:
     """Fill in the sums of a policy's own that nobody has kept, from those that were."""
-    arms = state_in(storage).arms
+    guessed = guessed_own(policy, sums_in(storage, policy))
     for name, place in own_places(storage, policy):
-        sums = zip(arms.pulls.tolist(), arms.reward_sum.tolist(), arms.cost_sum, strict=True)
-        column(storage.memory, place)[:] = [policy.without_own_sum(name, *each) for each in sums]
+        column(storage.memory, place)[:] = guessed[name]
+
+
+def guessed_own(policy: Policy, sums: Sums) -> dict[str, Any]:
+    """The sums of a policy's own that go with others, where nobody has kept them."""
+    rows = list(zip(sums.pulls.tolist(), sums.rewards[0].tolist(), sums.costs[0], strict=True))
+    names = policy.own_sums(sums.costs.shape[-1])
+    return {name: np.array([policy.without_own_sum(name, round(row[0]), *row[1:]) for row in rows]) for name in names}

@@ -260,8 +260,14 @@ def set_common(memory: Beliefs, side: int, mean: float, dispersion: float) -> No
     """Take over a common mean and dispersion; the sums begin anew, for the strength has changed."""
     common = memory.common[side]
     common[MEAN], common[DISPERSION], common[STRENGTH] = mean, dispersion, strength_of(mean, dispersion)
+    clear_sums(memory, side)
+
+
+@kernel
+def clear_sums(memory: Beliefs, side: int) -> None:
+    """As if no arm had said anything."""
     for column in range(TOTAL, BETWEEN + 1):
-        common[column] = 0.0
+        memory.common[side, column] = 0.0
     for arm in range(memory.parts.shape[0]):
         for column in range(4):
             memory.parts[arm, side, column] = 0.0
@@ -317,6 +323,12 @@ def renew_all(state: State, lows: Lows, memory: Beliefs, resources: tuple[int, .
     memory.renewed[0] = memory.known[0]
     for side in range(len(resources) + 1):
         mean, dispersion = common_now(memory.common[side])
+        if not (0.0 < mean < 1.0 and dispersion > 0.0):
+            # An arm that was out of play while the sums began anew has taken out of them what was not in them.
+            clear_sums(memory, side)
+            for arm in range(state.arms.pulls.size):
+                put_part(state, lows, memory, arm, side)
+            mean, dispersion = common_now(memory.common[side])
         set_common(memory, side, mean, dispersion)
     for first in range(len(resources)):
         for second in range(first + 1, len(resources) + 1):

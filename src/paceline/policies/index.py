@@ -48,7 +48,7 @@ class Params(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Beliefs and clocks of the arms."""
+    """Beliefs about the arms, the clocks of the index with one resource, and what draws need with several."""
 
     beliefs: Floats  # (K, 1 + D, 3) and so on: see `Beliefs`
     parts: Floats
@@ -133,7 +133,7 @@ def find_base(state: State) -> Base:
     price = base_price(rewards, costs, expensive, cheap)
     level = rewards[cheap] - price * costs[cheap] if cheap < rewards.size else 0.0
     if expensive == cheap:
-        most = state.largest[expensive, 0]
+        most = state.largest[expensive, 0] if expensive < rewards.size else 0.0
         needed = fit_stock(state, 0, 2.0 * most - rate, most)
     else:
         needed = headroom_for(state, expensive, cheap)
@@ -161,6 +161,20 @@ def least_index(params: Params, state: State, base: Base) -> int:
             if not as_cheap or state.outlook[0] < headroom_for(state, base.expensive, i):
                 best, best_index = i, index
     return best
+
+
+@kernel
+def look_around(state: State) -> Decision:
+    """Where nothing can be paid for in the long run: the arm with the fewest pulls, if it had at most log t; else none.
+
+    That is so without income, as far as no arm is known to refill the stock. Which one does is not found otherwise.
+    """
+    count = state.pending.size
+    found, fewest = count, math.floor(math.log(state.clock.t)) + 1.0
+    for i in range(count):
+        if pulls_made(state, i) < fewest and affords(state, i):
+            found, fewest = i, float(pulls_made(state, i))
+    return Decision(found, EXPLORED if found < count else SINGLE, found)
 
 
 # Saving and pacing.
@@ -240,7 +254,10 @@ def neglected_arm(state: State, needed: Floats, resources: tuple[int, ...]) -> i
 
 @kernel
 def steer_drawn(params: Params, state: State) -> Decision:
-    """The arm that is due under the best base for drawn means; an arm that it neglects is saved up for, and pulled."""
+    """The arm that is due under the best base for drawn means; an arm that it leaves no room for is saved up for.
+
+    Every stock can hold a pull of every arm (caps below a largest cost are refused), so the saving comes to an end.
+    """
     draw_related(params.lows, state)
     find_mix(state, state.memory.spreads)
     needed = steering_in(state.scratch, state.resources).needed
@@ -262,6 +279,8 @@ def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Deci
         first = first_arm(state)
         return Decision(first, EXPLORED, first)
     base = find_base(state)
+    if base.expensive == state.pending.size:  # the null arm alone
+        return look_around(state)
     arm = least_index(params, state, base)
     if arm >= 0:
         decision = explore(state, params.lows, base, arm)
@@ -271,7 +290,10 @@ def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Deci
 
 
 def choose(params: Params, state: State) -> Decision:
-    """An arm whose index is below its rival's experience, else the base of the centres, paced; or any, by chance."""
+    """An arm whose index is below its rival's experience, else the base of the centres, paced; or any, by chance.
+
+    With several resources, the arm that is due under the best base of drawn means.
+    """
     wanted = choose_for(params, state, state.resources)
     return randomise(state, params.epsilon, RANDOM, wanted) if params.epsilon > 0.0 else wanted
 
@@ -316,7 +338,7 @@ def learn_for(params: Params, state: State, arm: int, reward: float, cost: Float
 
 
 def learn(params: Params, state: State, decision: Decision, reward: float, cost: Floats) -> None:
-    """Renew what is believed, and the clocks of the arm that was pulled."""
+    """Renew what is believed, and what follows from it."""
     learn_for(params, state, decision.arm, reward, cost, state.resources)
 
 
@@ -337,15 +359,17 @@ class IndexPacer(Policy):
     3. Saving. An arm that the headroom does not cover is saved up for with the cheap arm of the base, but only if one
        pull takes at most 1/32 of the income so far: nothing is given up for an arm that was lucky twice.
     4. Pacing. Else the base is paced, as by `ThompsonPacer`; one that costs just the rate is kept between its
-       neighbours on the hull (edge.py).
+       neighbours on the hull (edge.py). Where no arm can be paid for in the long run, as without income until an arm is
+       known to refill the stock, each arm that can be paid for now is pulled about log t times, and else none.
 
-    It is deterministic. Pulls whose outcome is still to come count in n as if they had brought the mean, so that late
-    news does not make it ask for the same arm again and again.
+    So it is deterministic. Pulls whose outcome is still to come count in n as if they had brought the mean, so that
+    late news does not make it ask for the same arm again and again.
 
-    With several resources the base is drawn, for an index at fixed prices was measured to lose twice as much there. The
-    draws follow the beliefs of part 1, with the covariances of the reward and all costs of a pull (score_draws.py), and
-    the base is steered as by `ThompsonPacer`. An arm that the headroom of its bases does not cover is saved up for
-    within the share of part 3, until it has had  log(t) / 4  pulls.
+    All that is for one resource. With several, the means are drawn anew in each round, for an index at fixed prices was
+    measured to lose twice as much there. The draws follow the beliefs of part 1, with the covariances of the reward and
+    all costs of a pull (score_draws.py), and the best base of what was drawn is steered as by `ThompsonPacer`. An arm
+    that the headroom of these bases does not cover is saved up for within the share of part 3, until it has had
+    log(t) / 4  pulls.
 
     With ``epsilon`` above 0 a share of the rounds is left to chance, so that every arm has a known probability; a live
     decision then has its ``propensity`` (randomised.py). Regret grows by that share of what an arm at random loses.
