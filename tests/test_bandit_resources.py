@@ -277,7 +277,8 @@ def test_a_refill_counts_when_it_is_told():
     bandit.tell(second, 0.5, 0.25)
     assert (bandit.spent, bandit.credited, bandit.headroom) == (-0.5, 3.0, 3.5)
     mean, low, high = bandit.estimates()["a"].cost
-    assert (mean, low, high) == (-0.25, -0.75, 1.0)
+    assert mean == -0.25
+    assert (low, high) == pytest.approx((-0.75, 1.0), abs=0.02)  # two outcomes say next to nothing
 
 
 def test_an_arm_that_only_refills_needs_no_headroom():
