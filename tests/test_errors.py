@@ -237,6 +237,12 @@ def test_unknown_policy(name):
         make_policy(name)
 
 
+def test_parameters_belong_to_the_object_of_a_policy_not_to_its_name():
+    line = "parameters of policy 'one-phase' must be given to pl.OnePhase(...), not to its name, got 'one-phase:a=2'"
+    with refuses(InvalidValue, line):
+        make_policy("one-phase:a=2")
+
+
 def test_unknown_parameter():
     with refuses(UnknownParameter, "suak takes order, horizon; got sorting='first'"):
         SUAK(sorting="first")

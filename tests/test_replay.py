@@ -402,6 +402,15 @@ def test_propensities_that_do_not_fit_are_noted():
     assert "its propensities give 50.0%" in notes[1]
 
 
+def test_a_largest_cost_that_was_hardly_meant_is_noted():
+    draws = np.random.default_rng(0)
+    arms = draws.integers(0, 2, 600)
+    log = {"arm": arms, "reward": (draws.random(600) < 0.3 + 0.3 * arms) * 1.0, "cost": np.where(arms, 7e-4, 2e-4)}
+    (note,) = pl.replay(log, "uniform", budget=4e-4, repeats=2).notes
+    assert note.startswith("no cost in the log is above 0.0007, but max_cost is 1: rounds are sat out until")
+    assert pl.replay(log, "uniform", budget=4e-4, max_cost=0.006, repeats=2).notes == ()
+
+
 def test_a_single_arm_needs_no_note():
     log = {"arm": ["only"] * 20, "reward": [1] * 20, "cost": [0] * 20}
     found = pl.replay(log, budget=1, repeats=2)

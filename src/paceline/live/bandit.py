@@ -389,8 +389,8 @@ class Bandit(Kept):
 
         >>> bandit = Bandit(["a", "b"], budget=0.5)
         >>> bandit.set(budget=0.25, policy="thompson")
-        >>> bandit.ask().reason
-        'headroom 0.25 < largest cost 1'
+        >>> bandit.budget, bandit.ask().reason
+        (0.25, 'headroom 0.25 < largest cost 1')
         """
         options = {"budget": budget, "max_cost": max_cost, "policy": policy, "expires": expires, "silence": silence}
         options |= {"hourly": hourly, "period": period}
@@ -453,6 +453,13 @@ class Bandit(Kept):
     def held(self) -> Any:
         """What `credit` holds back for the rounds to come."""
         return self._amounts(lambda ledger, d: int(ledger.arm_set.books.held[d]))
+
+    @property
+    def budget(self) -> Any:
+        """The income of a round now: as it was given, or as `set` has changed it."""
+        with self._lock:
+            config = self._ledger.config
+            return config.by_name([resource.budget for resource in config.resources])
 
     @property
     def headroom(self) -> Any:

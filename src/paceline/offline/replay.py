@@ -25,6 +25,8 @@ from paceline.simulation.totals import Totals, new_totals, note, stack_trials
 
 Budget = float | Mapping[str, float]
 
+DISTANT = 10.0  # a largest cost so many times above every cost in the log was hardly meant
+
 
 def replay(
     log: LogLike,
@@ -136,7 +138,7 @@ def replay(
         )
         for play, found in zip(plays, zip(*totals, strict=True), strict=True)
     }
-    notes = (*logged.notes(), *loose_budgets(logged, budgets))
+    notes = (*logged.notes(), *loose_budgets(logged, budgets), *distant_limits(logged))
     return Replay(logged.rounds, repeats, seed, resources, arms, notes, logged.left_out, replays)
 
 
@@ -207,4 +209,16 @@ def loose_budgets(logged: Logged, budgets: Sequence[Rates]) -> list[str]:
         f"budget of {name!r}, {rate:g}, is above its largest max_cost, {top:g}: it never binds"
         for name, rate, top in zip(logged.resources, highest.tolist(), logged.tops.tolist(), strict=True)
         if rate > top
+    ]
+
+
+def distant_limits(logged: Logged) -> list[str]:
+    """A note for each resource whose largest cost is far above every cost in the log: the guard waits for it."""
+    costs = [logged.arm(number)[1].reshape(-1, len(logged.resources)) for number in range(len(logged.names))]
+    seen = np.vstack(costs).max(axis=0) * logged.tops
+    return [
+        f"no {name} in the log is above {most:g}, but max_cost is {top:g}: "
+        "rounds are sat out until the headroom covers that; give the largest cost that a pull can have"
+        for name, most, top in zip(logged.resources, seen.tolist(), logged.tops.tolist(), strict=True)
+        if 0.0 < DISTANT * most < top
     ]

@@ -83,6 +83,12 @@ def make_policy(name: str, /, **parameters: object) -> Policy:
         return POLICIES[name](**parameters)
     if ":" not in name:
         raise UnknownName(f"policy must be one of {', '.join(POLICIES)}, module:Class or file.py:Class, got {name!r}")
+    known = POLICIES.get(name.partition(":")[0])
+    if known is not None:
+        given = f"pl.{known.__name__}(...)"
+        raise InvalidValue(
+            f"parameters of policy {known.name!r} must be given to {given}, not to its name, got {name!r}"
+        )
     found = load_policy_class(name)
     try:
         return found(**parameters)
