@@ -22,8 +22,8 @@ Check all of it, segments and snapshots too. The exit code is 0 if it is whole, 
 
   paceline log bandit.journal --verify
 
-Write a table with a row for each round, which paceline replay reads as it is (docs/replay.md). Rounds that were sat
-out have no arm, decisions that are open no reward or no cost:
+Write a table with a row for each round, which paceline replay reads; give that the largest costs of the bandit, which
+are not in it (docs/replay.md). Rounds that were sat out have no arm, decisions that are open no reward or no cost:
 
   paceline log bandit.journal --parquet rounds.parquet
 
