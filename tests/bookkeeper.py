@@ -36,6 +36,7 @@ from paceline import (
     UnknownName,
 )
 from paceline.live import snapshot
+from paceline.live.journal import unlock
 from paceline.policies import POLICIES as EVERY_POLICY
 from paceline.policies import make_policy
 
@@ -450,6 +451,7 @@ def refused(bandit: Bandit, error: type[PacelineError], message: str = "") -> It
 def abandon(bandit: Bandit) -> None:
     """What the death of its process does to a bandit: the system closes the journal, and nobody tidies up."""
     bandit._keeper.finish()  # a snapshot that is not finished leaves nothing behind either
+    unlock(bandit._journal._file)  # this process lives on: what it is just starting has the file open for a moment
     os.close(bandit._journal._file)
     bandit._journal._file = -1
 
