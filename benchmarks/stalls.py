@@ -1,6 +1,6 @@
 """How long a call holds the lock: a million calls with 100,000 pending decisions and a journal of ten million lines.
 
-    python -m benchmarks.stalls --calls 1000000 --pending 100000 --lines 10000000 --freeze
+    python -m benchmarks.stalls --calls 1000000 --pending 100000 --lines 10000000 --collector off
 
 Snapshots, rotation and a status() every second go on beside the calls. The lock is timed from the moment it is taken to
 the moment it is let go, by two clocks. The processor time of the thread is what the call does itself. The clock on the
@@ -9,8 +9,8 @@ is for the former; on a machine with nothing else to do the two are nearly the s
 
 Python's garbage collector may run in any call, whichever made the object that was one too many. It looks at everything
 in the program: the compiled code of Numba alone, without a single decision, takes tens of milliseconds. So holds above
-the limit are shown by what they were spent on, the collector apart. ``--freeze`` does what docs/live.md advises:
-`gc.freeze()` once the bandit is open.
+the limit are shown by what they were spent on, the collector apart. ``--collector`` does what docs/live.md advises when
+the bandit is open: "frozen" is `gc.freeze()`, "off" is `gc.disable()`, for a bandit leaves nothing to be collected.
 """
 
 import argparse
@@ -240,7 +240,16 @@ def all_at_once(count: int, lock: TimedLock) -> None:
     lock.show(f"{count:,} that expire at once")
 
 
-def main(calls: int = 1_000_000, pending: int = 100_000, lines: int = 1_000_000, freeze: bool = False) -> None:
+def settle(collector: str) -> None:
+    """What a program may do about the garbage collector when all is set up."""
+    gc.collect()
+    if collector == "frozen":
+        gc.freeze()
+    elif collector == "off":
+        gc.disable()
+
+
+def main(calls: int = 1_000_000, pending: int = 100_000, lines: int = 1_000_000, collector: str = "on") -> None:
     logging.disable(logging.WARNING)  # that so many wait
     draws, lock = random.Random(0), TimedLock()
     line("others on the machine: load", f"{os.getloadavg()[0]:.1f}", f"{os.cpu_count()} cores")
@@ -259,9 +268,7 @@ def main(calls: int = 1_000_000, pending: int = 100_000, lines: int = 1_000_000,
         watch(lock)
         mixed(bandit, 100, draws)  # all compiled code is at hand
         bandit._lock = lock  # type: ignore[assignment]  # it is used as a block only
-        if freeze:
-            gc.collect()
-            gc.freeze()
+        settle(collector)
         stop = Event()
         scraper = Thread(target=scrape, args=(bandit, stop))
         scraper.start()
@@ -281,5 +288,7 @@ if __name__ == "__main__":
     options.add_argument("--calls", type=int, default=1_000_000)
     options.add_argument("--pending", type=int, default=100_000)
     options.add_argument("--lines", type=int, default=1_000_000, help="in the journal before the calls")
-    options.add_argument("--freeze", action="store_true", help="gc.freeze() once the bandit is open")
+    options.add_argument(
+        "--collector", choices=("on", "frozen", "off"), default="on", help="of garbage, once it is open"
+    )
     main(**vars(options.parse_args()))

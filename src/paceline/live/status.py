@@ -21,7 +21,7 @@ STARVING = 0.95  # share of the last rounds sat out at which a bandit is said to
 RECOVERED = 0.9  # below which it is over, so that a share that goes up and down a little is not said again and again
 FEW = 100  # rounds that say nothing yet
 AGES = {"1 s": 1.0, "10 s": 10.0, "1 min": 60.0, "10 min": 600.0, "1 h": 3600.0, "1 day": 86_400.0, "longer": np.inf}
-AT_ONCE = 4000  # pulls that are looked at before others may go on: a millisecond or so
+AT_ONCE = 1000  # pulls that are looked at before others may go on: a millisecond where they are in layers
 REST = 0.0005  # seconds: enough for another thread that waits for the interpreter to get it
 
 Integers = npt.NDArray[np.int64]
