@@ -13,7 +13,7 @@ import signal
 import struct
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,6 +31,8 @@ SETTINGS = {"arms": ["a", "b", "c"], "budget": 0.4, "start": 500.0, "max_cost": 
 NOTE = struct.Struct("<5q")  # line, used, granted, returned, rounds
 SEQUENCE = struct.Struct("<q")
 MOST_WAITING = 5  # decisions of a worker without an outcome
+FOR_OTHERS = 0.1  # share of the outcomes that come in elsewhere
+POST = ".post"  # where those wait for another worker
 PATIENCE = 120.0  # seconds that a worker has to begin, with a server that is restarted meanwhile
 SIZE = SEQUENCE.size + 2 * NOTE.size
 
@@ -90,7 +92,8 @@ def work(address: str, folder: Path, seed: int, most_rounds: int | None = None) 
             break
         except PacelineError:
             time.sleep(0.05)
-    notes = Notes(folder / member._standing.life)
+    notes, post = Notes(folder / member._standing.life), folder / POST
+    post.mkdir(exist_ok=True)
     waiting: list[Any] = []
     rounds = 0
     while most_rounds is None or rounds < most_rounds:
@@ -100,13 +103,29 @@ def work(address: str, folder: Path, seed: int, most_rounds: int | None = None) 
             waiting.append(decision)
         while waiting and (len(waiting) > MOST_WAITING or draws.random() < 0.5):
             told = waiting.pop(draws.randrange(len(waiting)))
-            most = SETTINGS["max_cost"][told.arm]  # type: ignore[index]
-            member.tell(told.id, reward=most * draws.random(), cost=draws.choice((most, most * draws.random())))
+            if draws.random() < FOR_OTHERS:
+                (post / f"{told.id} {told.arm}").touch()
+            else:
+                tell(member, told.id, told.arm, draws)
+        if draws.random() < FOR_OTHERS:
+            for letter in post.iterdir():
+                id, arm = letter.name.split()
+                if not id.startswith(f"w{seed}."):
+                    with suppress(FileNotFoundError):  # another was faster
+                        letter.unlink()
+                        tell(member, id, arm, draws)
+                    break
         notes.write(member)
         if draws.random() < 0.05:
             time.sleep(0.001)
     member.close()
     notes.write(member)
+
+
+def tell(member: pl.Member, id: str, arm: str, draws: random.Random) -> None:
+    """What has become of a decision, whoever made it."""
+    most = SETTINGS["max_cost"][arm]  # type: ignore[index]
+    member.tell(id, reward=most * draws.random(), cost=draws.choice((most, most * draws.random())))
 
 
 class Nursery:

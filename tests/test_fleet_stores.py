@@ -305,7 +305,7 @@ def test_a_file_that_is_no_database_is_one_line(tmp_path):
         open_store(f"sqlite:///{path}")
 
 
-@pytest.mark.parametrize("url", ["", "sqlite://", "sqlite:///", "mysql://x", "file.db", None, "postgresql://"])
+@pytest.mark.parametrize("url", ["", "mysql://x", "file.db", None, "postgresql://"])
 def test_addresses_that_are_none(url):
     with pytest.raises(pl.InvalidValue, match=r"a store must be at sqlite:///FILE or postgresql://"):
         open_store(url)
@@ -315,6 +315,12 @@ def test_a_password_is_in_no_message():
     with pytest.raises(pl.InvalidValue) as found:
         open_store("mysql://me:secret@host/db")
     assert "secret" not in str(found.value)
+
+
+@pytest.mark.parametrize("url", ["sqlite://fleet.db", "sqlite:///", "sqlite://"])
+def test_slashes_of_an_sqlite_store(url):
+    with pytest.raises(pl.InvalidValue, match=f"three slashes before a file, or four .* got '{url}'"):
+        open_store(url)
 
 
 # What is refused.

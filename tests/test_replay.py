@@ -673,6 +673,13 @@ def test_files_that_are_wrong(text, kind, words, tmp_path):
     assert words in str(error.value)
 
 
+def test_a_journal_is_no_log_yet(tmp_path):
+    path = tmp_path / "bandit.journal"
+    pl.Bandit(["a", "b"], 0.5, journal=path).close()
+    with pytest.raises(pl.UnreadableFile, match=r"the journal of a bandit; .*: paceline log .* --csv"):
+        pl.replay(path, budget=0.5)
+
+
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(pl.UnreadableFile, match=r"none.csv must be a readable file, but: No such file"):
         pl.replay(tmp_path / "none.csv", budget=0.5)

@@ -11,6 +11,7 @@ from paceline.errors import InvalidValue
 # Round numbers are multiplied by a 31-bit fraction in the guard; below 2**31 that stays exact in 64 bits.
 MOST_ROUNDS = 2**31 - 1
 
+LARGE = 1e100  # a bound beyond this is there for the arithmetic, and nobody means to come near it
 LONG = 200  # bits of a number that is not written out
 
 
@@ -33,13 +34,17 @@ def real(
     Traceback (most recent call last):
         ...
     paceline.errors.InvalidValue: budget must be in (0, 1], got 1.4
+    >>> real("budget", -1.0, 0, 1e150)  # that bound is not what matters here
+    Traceback (most recent call last):
+        ...
+    paceline.errors.InvalidValue: budget must be a finite number of at least 0, got -1.0
     >>> real("cost", 2**53 + 1, toward=math.inf) == 2**53 + 2
     True
     """
     exact, number = (value, value) if type(value) is float else as_float(thing, value, toward)
     above = low < min(exact, number) if above_low else low <= exact
     if not (math.isfinite(number) and above and exact <= high):
-        if high == math.inf:
+        if high == math.inf or (number < low and high > LARGE):  # the bound that matters
             rule = f"a finite number {'above' if above_low else 'of at least'} {low:g}" if low > -math.inf else "finite"
         else:
             rule = f"in {'(' if above_low else '['}{low:g}, {high:g}]"

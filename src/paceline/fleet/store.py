@@ -206,5 +206,8 @@ def open_store(url: str) -> Store:
         from paceline.fleet.postgres import PostgresStore
 
         return PostgresStore(url)
+    if kind == "sqlite":
+        rule = "have three slashes before a file, or four if its path begins with one: sqlite:///fleet.db"
+        raise InvalidValue(f"the address of an SQLite store must {rule}, got {url!r}")
     # No password in a message.
     raise InvalidValue(f"a store must be at sqlite:///FILE or postgresql://..., got an address of kind {kind!r}")

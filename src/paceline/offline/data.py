@@ -4,6 +4,7 @@ import csv
 import io
 import math
 import os
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -28,6 +29,7 @@ LogLike: TypeAlias = "pd.DataFrame | Mapping[str, Sequence[Any]] | str | os.Path
 
 # Enough to see what is wrong; a whole column of bad values should not fill the screen.
 MOST_SHOWN = 3
+JOURNAL_LINE = re.compile(r"[0-9a-f]{8} [\[{]")  # how a journal begins: a checksum, and an event in JSON
 PARQUET = (".parquet", ".pq")  # how the names of such files end
 TRUTH = {"true": 1.0, "false": 0.0}
 PANDAS_MISSING = ("NAType", "NaTType")  # types of values; pandas need not be there to ask
@@ -159,7 +161,11 @@ def read_parquet(path: Path) -> LogTable:
 
 def read_csv(path: Path) -> LogTable:
     """A CSV file: commas, a heading, UTF-8. Empty lines hold no row; a row must have as many fields as the heading."""
-    reader = csv.reader(io.StringIO(read_text(path).removeprefix("\ufeff")), skipinitialspace=True, strict=True)
+    text = read_text(path).removeprefix("\ufeff")
+    if JOURNAL_LINE.match(text):
+        rule = f"make one of it with: paceline log {path} --csv rounds.csv"
+        raise UnreadableFile(f"{path} must be a CSV or Parquet file, but it is the journal of a bandit; {rule}")
+    reader = csv.reader(io.StringIO(text), skipinitialspace=True, strict=True)
     records: list[list[str]] = []
     lines: list[int] = []
     try:
