@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from paceline.kernels.estimates import Known, known_costs, known_rewards, variance
+from paceline.kernels.estimates import Known, known_costs, known_rewards
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import State
 
@@ -103,47 +103,54 @@ def is_known(state: State, arm: int, side: int) -> bool:
     return known_of(state, arm, side).number > 0.0
 
 
+class Sample(NamedTuple):
+    """What is known of one side of an arm, on a scale of [0, 1]."""
+
+    n: float  # outcomes
+    mean: float
+    within: float  # sum of squares about their mean, n v
+
+
 @kernel
-def sums_of(state: State, lows: Lows, arm: int, side: int) -> tuple[float, float, float]:
-    """Count n and sum of the outcomes that are known, and  n v,  on a scale of [0, 1].
+def sample_of(state: State, lows: Lows, arm: int, side: int) -> Sample:
+    """One side of an arm.
 
     Live, a cost may have been above the largest one. A mean beyond the scale counts as its end: variances would be
     negative there.
     """
-    n, total, squares = known_of(state, arm, side)
+    known = known_of(state, arm, side)
     smallest, span = span_of(state, lows, arm, side)
     mean = state.arms.reward_mean[arm] if side == 0 else state.arms.cost_mean[arm, side - 1]
-    within = n * variance(squares, mean, n) / (span * span)
-    return n, min(max((total - n * smallest) / span, 0.0), n), within
+    within = max(known.squares - known.number * mean * mean, 0.0)
+    return Sample(known.number, min(max((mean - smallest) / span, 0.0), 1.0), within / (span * span))
 
 
 @kernel
-def largest_spread(n: float, total: float) -> float:
-    """The sum of squares about their mean that n - 1 zeros and ones with that sum would have."""
-    return (n - 1.0) * total / n * (1.0 - total / n) if n > 1.0 else 0.0
+def largest_spread(sample: Sample) -> float:
+    """The sum of squares about their mean that n - 1 zeros and ones with that mean would have."""
+    return (sample.n - 1.0) * sample.mean * (1.0 - sample.mean) if sample.n > 1.0 else 0.0
 
 
 @kernel
-def put_part(state: State, lows: Lows, memory: Beliefs, arm: int, side: int) -> float:
-    """Bring what an arm says of the common mean and dispersion up to date; gives the sum of its known outcomes.
+def put_part(memory: Beliefs, arm: int, side: int, sample: Sample) -> float:
+    """Bring what an arm says of the common mean and dispersion up to date; gives its weight  n / (n + strength).
 
-    Its mean counts  n / (n + strength)  in the common one; with no outcome known it says nothing. Nor does an arm that
+    So much its mean counts in the common one; with no outcome known it says nothing. Nor does an arm that
     never varies say how much the others do: a default arm of fixed reward would else make one failure of any other arm
     look like proof.
     """
-    n, total, within = sums_of(state, lows, arm, side)
-    if n == 0.0:
+    if sample.n == 0.0:
         return 0.0
-    mean = total / n
+    n, mean, within = sample
     weight = n / (n + memory.common[side, STRENGTH])
     part, common = memory.parts[arm, side], memory.common[side]
     common[TOTAL] += mean * weight - part[0]
     common[WEIGHT] += weight - part[1]
     common[WITHIN] += within - part[2]
-    between = largest_spread(n, total) if n < ALIKE or within > ROUNDING * n else 0.0
+    between = largest_spread(sample) if n < ALIKE or within > ROUNDING * n else 0.0
     common[BETWEEN] += between - part[3]
     part[0], part[1], part[2], part[3] = mean * weight, weight, within, between
-    return total
+    return float(weight)
 
 
 @kernel
@@ -165,17 +172,17 @@ def is_stale(common: Floats) -> bool:
 
 
 @kernel
-def believe(state: State, lows: Lows, memory: Beliefs, arm: int, side: int, total: float) -> None:
-    """Renew one belief from the sum of the known outcomes: with mean x0, dispersion D~ and strength s in common,
+def believe(state: State, lows: Lows, memory: Beliefs, arm: int, side: int, sample: Sample, weight: float) -> None:
+    """Renew one belief: with mean x0, dispersion D~ and strength s in common, and the weight  w = n / (n + s),
 
-    m = (sum + s x0) / (n + s),   D = (n v + D~) / ((n - 1) x (1 - x) + 1),
+    m = w x + (1 - w) x0,   D = (n v + D~) / ((n - 1) x (1 - x) + 1),
     variance  D m (1 - m) + 0.08 x0 (1 - x0) / (n + 1),   third cumulant  D (1 - 2 m) variance.
     """
-    n, common, belief = known_of(state, arm, side).number, memory.common[side], memory.beliefs[arm, side]
+    common, belief = memory.common[side], memory.beliefs[arm, side]
     smallest, span = span_of(state, lows, arm, side)
-    mean = (total + common[STRENGTH] * common[MEAN]) / (n + common[STRENGTH])
-    dispersion = (memory.parts[arm, side, 2] + OWN * common[DISPERSION]) / (largest_spread(n, total) + OWN)
-    spread = dispersion * mean * (1.0 - mean) + UNSEEN * common[MEAN] * (1.0 - common[MEAN]) / (n + 1.0)
+    mean = weight * sample.mean + (1.0 - weight) * common[MEAN]
+    dispersion = (sample.within + OWN * common[DISPERSION]) / (largest_spread(sample) + OWN)
+    spread = dispersion * mean * (1.0 - mean) + UNSEEN * common[MEAN] * (1.0 - common[MEAN]) / (sample.n + 1.0)
     belief[CENTRE] = smallest + span * mean
     belief[SPREAD] = span * span * spread
     belief[THIRD] = span * span * span * dispersion * (1.0 - 2.0 * mean) * spread
@@ -300,8 +307,9 @@ def take_in(
 def believe_sides(state: State, lows: Lows, memory: Beliefs, arm: int, resources: tuple[int, ...]) -> None:
     """Renew what an arm says of the common numbers, and the beliefs about it that follow from them."""
     for side in range(len(resources) + 1):
-        total = put_part(state, lows, memory, arm, side)
-        believe(state, lows, memory, arm, side, total)
+        sample = sample_of(state, lows, arm, side)
+        weight = put_part(memory, arm, side, sample)
+        believe(state, lows, memory, arm, side, sample, weight)
 
 
 @kernel
@@ -327,7 +335,7 @@ def renew_all(state: State, lows: Lows, memory: Beliefs, resources: tuple[int, .
             # An arm that was out of play while the sums began anew has taken out of them what was not in them.
             clear_sums(memory, side)
             for arm in range(state.arms.pulls.size):
-                put_part(state, lows, memory, arm, side)
+                put_part(memory, arm, side, sample_of(state, lows, arm, side))
             mean, dispersion = common_now(memory.common[side])
         set_common(memory, side, mean, dispersion)
     for first in range(len(resources)):

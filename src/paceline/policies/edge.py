@@ -11,7 +11,7 @@ shortage is bought at lam_l and a surplus sold at lam_r.
 
 import math
 
-from paceline.kernels.estimates import cost_variance, known_costs
+from paceline.kernels.estimates import known_costs
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import State
 from paceline.policies.pacing import affords
@@ -80,7 +80,13 @@ def is_on_edge(state: State, drift: float, spread: float) -> bool:
 
 
 @kernel
-def observed_spread(state: State, arm: int) -> float:
-    """The empirical variance of an arm's cost, with a word of doubt in units of its largest cost."""
-    arms, top = state.arms, state.largest[arm, 0]
-    return float(cost_variance(arms, arm, 0) + 0.25 * top * top / max(known_costs(arms, arm, 0).number, 1.0))
+def observed_squares(state: State, arm: int) -> tuple[float, float]:
+    """The costs n of an arm that are known, and n times their variance, with a word of doubt: its largest cost."""
+    known, mean, top = known_costs(state.arms, arm, 0), state.arms.cost_mean[arm, 0], state.largest[arm, 0]
+    return max(known.number, 1.0), max(known.squares - known.number * mean * mean, 0.0) + 0.25 * top * top
+
+
+@kernel
+def seems_on_edge(state: State, drift: float, n: float, squares: float) -> bool:
+    """`is_on_edge` for a variance that is estimated from n costs, undivided: asked for two arms in every round."""
+    return bool(state.clock.t * drift * drift * n < CERTAIN * squares)

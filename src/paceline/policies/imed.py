@@ -93,15 +93,17 @@ def evidence(state: State, lows: Lows, price: float, level: float, arm: int) -> 
         return 0.0
     reward_spread, reward_third = spread_of(state, lows, arm, 0)
     cost_spread, cost_third = spread_of(state, lows, arm, 1)
-    p, q = 1.0 / (pulls + memory.common[0, STRENGTH]), price / (pulls + memory.common[1, STRENGTH])
     joint = memory.joint[arm, 1]
     if state.arms.pulls[arm] == 0:
         joint = memory.shared[0] * math.sqrt(reward_spread * cost_spread)
-    spread = reward_spread * p + price * q * cost_spread - 2.0 * q * joint
+    # A and S times the pulls of both sides, and their square: one division is left, at the end.
+    n, m = pulls + memory.common[0, STRENGTH], pulls + memory.common[1, STRENGTH]
+    spread = reward_spread * m + price * (price * cost_spread - 2.0 * joint) * n
     if spread <= 0.0:
         return 0.0
-    third = reward_third * p * p - price * q * q * cost_third
-    return float(0.5 * gap * gap / max(spread + third * gap / (3.0 * spread), 0.1 * spread))
+    third = reward_third * m * m - price * price * price * cost_third * n * n
+    square = spread * spread
+    return float(1.5 * gap * gap * n * m * spread / max(3.0 * square + third * gap, 0.3 * square))
 
 
 @kernel
@@ -163,8 +165,8 @@ def rounds_of_income(rate: float, cost: float) -> float:
 
 
 @kernel
-def index_of(state: State, lows: Lows, price: float, level: float, rival: Rival, arm: int) -> float:
-    """The index of an arm; infinite where exploring it is out of the question.
+def index_of(state: State, lows: Lows, price: float, level: float, rival: Rival, arm: int, most: float) -> float:
+    """The index of an arm if it is below ``most``; infinite else, and where exploring it is out of the question.
 
         x + min(x, 1.5) + 1.15 log n - 0.7 + crowd + log(N / n) - 50 / (N + 50) rise max(log n_r - 7, 0)
 
@@ -185,8 +187,11 @@ def index_of(state: State, lows: Lows, price: float, level: float, rival: Rival,
         if top > SHARE * rate * state.clock.t:
             return math.inf
         money = math.log(rounds_of_income(rate, top))
+    index += money
+    if index >= most:  # whatever speaks against it
+        return math.inf
     x = evidence(state, lows, price, level, arm)
-    return index + money + x + min(x, STEEPNESS)
+    return index + x + min(x, STEEPNESS)
 
 
 @kernel
@@ -197,7 +202,7 @@ def learn_clock(state: State, arm: int) -> None:
     """
     pulls, clocks = state.arms.pulls[arm], state.memory.clocks
     factor = rounds_of_income(state.rate[0], state.memory.beliefs[arm, 1, CENTRE])
-    clocks[arm, LOG_MONEY] = math.log(factor)
+    clocks[arm, LOG_MONEY] = math.log(factor) if factor > 1.0 else 0.0
     if pulls > 0:
         clocks[arm, LOG_PULLS] = math.log(pulls)
         clocks[arm, FEWNESS] = FEW / (pulls * factor + FEW)

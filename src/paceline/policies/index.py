@@ -11,10 +11,11 @@ import numpy.typing as npt
 from paceline import checks
 from paceline.kernels.hull import best_mix
 from paceline.kernels.jit import kernel
-from paceline.kernels.state import GUARD, SKIP, Decision, State, steering_in
+from paceline.kernels.state import GUARD, SKIP, Decision, State
 from paceline.policies.common_prior import CENTRE, Beliefs, Lows, is_known, new_beliefs, pairs, renew_arm, take_in
-from paceline.policies.edge import cheaper_neighbour, is_on_edge, observed_spread, pace_on_edge
-from paceline.policies.imed import SHARE, believed_cost, index_of, learn_clock, pulls_made, rival_of
+from paceline.policies.drawn_base import EXPLORED, steer_drawn
+from paceline.policies.edge import cheaper_neighbour, observed_squares, pace_on_edge, seems_on_edge
+from paceline.policies.imed import believed_cost, index_of, learn_clock, pulls_made, rival_of
 from paceline.policies.pacing import (
     PACED,
     REASONS,
@@ -29,12 +30,10 @@ from paceline.policies.pacing import (
 )
 from paceline.policies.policy import Policy, Setting
 from paceline.policies.randomised import propensity_of, randomise
-from paceline.policies.score_draws import draw_related, new_moments, renew_moments
-from paceline.policies.steering import commit_base, follow_base, no_base, renew_spreads
-from paceline.policies.steering import find_base as find_mix
+from paceline.policies.score_draws import new_moments, renew_moments
+from paceline.policies.steering import commit_base, no_base, renew_spreads
 
-LOOKS = 0.25  # at an arm that its base leaves no headroom for, times log t
-EXPLORED, SAVING, RANDOM = len(REASONS), len(REASONS) + 1, len(REASONS) + 2
+SAVING, RANDOM = EXPLORED + 1, EXPLORED + 2
 
 Floats = npt.NDArray[np.float64]
 
@@ -154,7 +153,7 @@ def least_index(params: Params, state: State, base: Base) -> int:
     for i in range(count):
         if i in (base.expensive, base.cheap):
             continue
-        index = index_of(state, params.lows, base.price, base.level, rival, i)
+        index = index_of(state, params.lows, base.price, base.level, rival, i, best_index)
         if index < best_index:
             # A cheap arm is explored in the rounds of the cheap one, as if it were that.
             as_cheap = paced and state.arms.pulls[i] > 0 and state.scratch.costs[0, i] <= state.rate[0]
@@ -202,10 +201,10 @@ def explore(state: State, lows: Lows, base: Base, arm: int) -> Decision:
 @kernel
 def edge_arm(state: State, arm: int) -> int:
     """The arm to pull if this one costs just the rate, as far as can be told; else -1."""
-    spread = observed_spread(state, arm)
-    if is_on_edge(state, state.rate[0] - state.scratch.costs[0, arm], spread):
+    n, squares = observed_squares(state, arm)
+    if seems_on_edge(state, state.rate[0] - state.scratch.costs[0, arm], n, squares):
         cheaper = cheaper_neighbour(state, arm)
-        return pace_on_edge(state, arm, cheaper, headroom_for(state, arm, cheaper), spread)
+        return pace_on_edge(state, arm, cheaper, headroom_for(state, arm, cheaper), squares / n)
     return -1
 
 
@@ -228,53 +227,11 @@ def pace_base(state: State, base: Base) -> Decision:
     return Decision(best_affordable(state, base.price), STAND_IN, arm)
 
 
-# Several resources.
-
-
-@kernel
-def neglected_arm(state: State, needed: Floats, resources: tuple[int, ...]) -> int:
-    """The arm with the fewest pulls that its base leaves no headroom for; -1 if all of those had  log(t) / 4  pulls.
-
-    Where largest costs differ, a base of small ones needs little headroom, and whatever comes in is spent before an arm
-    of larger ones is covered, however often it is drawn. As with one resource, nothing is kept for an arm of which one
-    pull may take more than a share of the income so far.
-    """
-    found, fewest = -1, LOOKS * math.log(state.clock.t)
-    for i in range(state.pending.size):
-        if pulls_made(state, i) < fewest:
-            is_covered, is_cheap = True, True
-            for d in range(len(resources)):
-                if state.largest[i, d] > needed[d]:
-                    is_covered = False
-                    is_cheap = is_cheap and state.largest[i, d] <= SHARE * state.rate[d] * state.clock.t
-            if is_cheap and not is_covered:
-                found, fewest = i, float(pulls_made(state, i))
-    return found
-
-
-@kernel
-def steer_drawn(params: Params, state: State) -> Decision:
-    """The arm that is due under the best base for drawn means; an arm that it leaves no room for is saved up for.
-
-    Every stock can hold a pull of every arm (caps below a largest cost are refused), so the saving comes to an end.
-    """
-    draw_related(params.lows, state)
-    find_mix(state, state.memory.spreads)
-    needed = steering_in(state.scratch, state.resources).needed
-    arm = neglected_arm(state, needed, state.resources)
-    if arm >= 0:
-        if affords(state, arm):
-            return Decision(arm, EXPLORED, arm)
-        for d in range(len(state.resources)):
-            needed[d] = max(needed[d], state.largest[arm, d] + state.rate[d])
-    return follow_base(state)
-
-
 @kernel
 def choose_for(params: Params, state: State, resources: tuple[int, ...]) -> Decision:
     """`choose`; the number of resources is a constant for the compiler, which drops the other branch."""
     if len(resources) > 1:
-        return steer_drawn(params, state)
+        return steer_drawn(state, params.lows)
     if fill_centres(state) == 0:
         first = first_arm(state)
         return Decision(first, EXPLORED, first)
