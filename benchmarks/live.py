@@ -91,20 +91,20 @@ def medians(steps: dict[str, Step]) -> dict[str, float]:
 
 def main() -> None:
     with TemporaryDirectory() as folder:
-        names = ("suak", "ucb-simplex", "optimistic", "thompson")
-        compile_ahead([POLICIES[name]() for name in (*names, "index")], ["live"], resources=(1, 2))
+        names = ("index", "suak", "ucb-simplex", "optimistic", "thompson")
+        compile_ahead([POLICIES[name]() for name in names], ["live"], resources=(1, 2))
         steps = {name: live_step(pl.Bandit(ARMS, 0.5, name)) for name in names}
-        for name in ("suak", "thompson"):
+        for name in ("index", "suak", "thompson"):
             journal = Path(folder) / f"{name}.journal"
             steps[f"{name}, journal"] = live_step(pl.Bandit(ARMS, 0.5, name, journal=journal))
         bare = writing_step(Path(folder) / "bare")
         taken = medians({**steps, "two": step_with_two(), "river": river_step(), "bare": bare})
         for name in names:
             line(f"{name}, ask + tell", f"{taken[name]:.1f} us", f"at most {20 if name == 'thompson' else 12}")
-        line("thompson, two resources, ask + tell", f"{taken['two']:.1f} us", "at most 20")
+        line("index, two resources, ask + tell", f"{taken['two']:.1f} us", "at most 20")
         line("river's UCB, pull + update", f"{taken['river']:.1f} us")
-        line("thompson over river's UCB", f"{taken['thompson'] / taken['river']:.2f} times", "at most 1")
-        for name in ("suak", "thompson"):
+        line("index over river's UCB", f"{taken['index'] / taken['river']:.2f} times", "at most 1")
+        for name in ("index", "suak", "thompson"):
             line(f"{name} with a journal, ask + tell", f"{taken[f'{name}, journal']:.1f} us", "at most 10")
         line("    of which the two writes, bare", f"{taken['bare']:.1f} us")
         reopening(Path(folder) / "long.journal")

@@ -420,6 +420,10 @@ def test_what_is_told_and_kept_back_until_the_window_is_over_is_not_pending(capl
     assert (status.pending, list(bandit.pending), status.ages.oldest) == (1, [3], 1498.0)
     assert sum(arm.pending for arm in status.arms.values()) == 1
     assert said(caplog) == []
+    clock.time += 5000.0  # all windows are over, and a few of them end with each call
+    asked = [bandit.ask().arm for _ in range(100)]
+    assert bandit._ledger.kept_back == 0
+    assert bandit._ledger.count_awaited() == sum(arm is not None for arm in asked)
 
 
 def test_many_that_wait_are_counted_part_by_part(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -247,11 +247,10 @@ def expire_one(ledger: "Ledger", number: int) -> None:
 
 
 def forget(ledger: "Ledger", number: int) -> Pull:
-    """A pull is not waited for any more; what was known of it stays known."""
+    """A pull of which not all was told is not waited for any more; what was known of it stays known."""
     pull = as_pull(ledger.pending.pop(number))
     if pull.deadline is not None:
         ledger.deadlines.drop()
-    ledger.kept_back -= is_told(pull)
     ledger.arm_set.drop_pending(pull.slot)
     return pull
 
