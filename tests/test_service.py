@@ -80,6 +80,15 @@ def test_the_state_adds_up(client):
     assert client.get(B).json()["here"]["pending"] == len(open_ones)
 
 
+def test_what_has_happened_is_shown_at_once(client):
+    for number in range(1, 6):
+        pulled = ask(client, arms=["banner"])
+        shown = client.get(B).json()
+        assert (shown["fleet"]["rounds"], shown["here"]["rounds"]) == (number, number)
+        tell(client, *({"id": each["id"], "reward": 1.0, "cost": 0.1} for each in pulled))
+        assert client.get(B).json()["here"]["pending"] == 0
+
+
 def test_each_item_of_news_has_a_result_of_its_own(client):
     one, two = pull(client)["id"], pull(client)["id"]
     assert tell(client, {"id": one, "cost": 0.1}) == ["taken"]

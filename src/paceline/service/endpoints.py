@@ -51,13 +51,13 @@ async def make_bandit(call: Call) -> Response:
 
 async def show_bandit(call: Call) -> Response:
     """The state."""
-    return Answer(await (await call.bandit()).look())
+    return Answer(await (await call.bandit()).show())
 
 
 async def show_history(call: Call) -> Response:
     """How the amounts went."""
     hosted = await call.bandit()
-    await hosted.look()
+    await hosted.show()
     return Answer(as_columns(hosted.history.points()))
 
 
@@ -173,7 +173,7 @@ async def stream(call: Call) -> Response:
     if call.host.streams >= MOST_STREAMS:
         raise Problem(429, f"pages that look on must be at most {MOST_STREAMS} at a time")
     after = call.number("after", 0, 0, 2**53)
-    await hosted.look()  # if there is nothing to see, it is said before the stream begins
+    await hosted.show()  # if there is nothing to see, it is said before the stream begins
     return StreamingResponse(follow(call.host, hosted, after), headers=HEADERS, media_type="text/event-stream")
 
 
@@ -213,7 +213,7 @@ async def change_arm(call: Call) -> Response:
 
 async def list_workers(call: Call) -> Response:
     """The fleet."""
-    state = await (await call.bandit()).look()
+    state = await (await call.bandit()).show()
     return Answer({"workers": state["fleet"]["workers"]})
 
 

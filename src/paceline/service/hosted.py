@@ -23,7 +23,8 @@ from paceline.service.limits import KEPT_ANSWERS, MOST_PENDING
 from paceline.service.problems import Problem, status_of
 
 LOG = logging.getLogger("paceline.service")
-FRESH = 0.5  # seconds that a picture is shown again
+FRESH = 0.5  # seconds that a picture is shown again if nothing has happened here
+APART = 0.05  # seconds between two pictures, if something has
 SELDOM = 2.0  # seconds between two pictures that nobody asked for
 TAKEN, KNOWN, CONFLICT, UNKNOWN, REFUSED = "taken", "known", "conflict", "unknown", "refused"
 
@@ -47,6 +48,7 @@ class Hosted:
         self.state: dict[str, Any] = {}
         self.looked = -SELDOM
         self.looking = asyncio.Lock()
+        self.happened, self.shown = 0, 0  # requests and news so far, and up to the last picture
         self.pending, self.asked_since = 0, 0  # at the last picture, and asked for since
         self.streams = 0
         self.counted: tuple[float, Any] = (-1.0, None)  # when the headroom was counted, and what it was
@@ -77,6 +79,7 @@ class Hosted:
             self.take_back(answers)
             raise
         self.asked_since += count
+        self.happened += 1
         return answers
 
     def headroom(self, now: float) -> Any:
@@ -170,6 +173,7 @@ class Hosted:
 
     def one(self, kind: str | None, item: dict[str, Any], do: Callable[[dict[str, Any]], str]) -> dict[str, Any]:
         """One item; what is wrong with it does not touch the others."""
+        self.happened += 1
         result: dict[str, Any] = {"id": item["id"]} if kind else {"arm": item["arm"]}
         try:
             result["result"] = do(item)
@@ -265,17 +269,29 @@ class Hosted:
 
     # Pictures.
 
-    async def look(self, at_most: float = FRESH) -> dict[str, Any]:
-        """A picture of the fleet that is no older than so many seconds; one look serves all who ask."""
-        if time.monotonic() - self.looked >= at_most:
+    async def look(self, at_most: float) -> None:
+        """See to it that the last picture is no older than so many seconds."""
+        async with self.looking:
+            if time.monotonic() - self.looked >= at_most:
+                await self.look_now()
+
+    async def show(self) -> dict[str, Any]:
+        """A picture with all that has happened here so far; one look serves all who ask meanwhile."""
+        wanted = self.happened
+        if not self.is_current(wanted):
             async with self.looking:
-                if time.monotonic() - self.looked >= at_most:
+                if not self.is_current(wanted):
+                    await asyncio.sleep(max(self.looked + APART - time.monotonic(), 0.0))
                     await self.look_now()
         return self.state
 
+    def is_current(self, wanted: int) -> bool:
+        """Whether the last picture may be shown, and has so much of what happened here."""
+        return self.shown >= wanted and time.monotonic() - self.looked < FRESH
+
     async def look_now(self) -> None:
         """Take a picture; if the store is gone, of what is known here."""
-        began = time.monotonic()
+        began, happened = time.monotonic(), self.happened
         self.asked_since = 0
         try:
             self.state = await self.in_thread(self.picture)
@@ -284,7 +300,7 @@ class Hosted:
                 raise  # there is nothing to show yet
             gone = {"time": time.time(), "store": {"reachable": False}, "here": self.member.status().to_dict()}
             self.state = {**self.state, **gone}
-        self.looked = began
+        self.looked, self.shown = began, happened
         self.history.add(point_of(self.state["fleet"], self.state["time"]))
 
     def picture(self) -> dict[str, Any]:
