@@ -152,6 +152,8 @@ def test_a_stock_without_income_is_spent_evenly():
 def test_live_only_with_learned_means():
     with pytest.raises(pl.InvalidValue, match=r"^control-budget must be given the true problem .*, got none$"):
         pl.Bandit(arms=["a", "b"], budget=0.5, policy=ControlBudget(log="t"))
+    with pytest.raises(pl.InvalidValue, match=r"^control-budget must be given the true problem .*, got none$"):
+        pl.Bandit(arms=["a", "b"], budget=0.5, policy="control-budget")  # a horizon would not help
     with pytest.raises(pl.InvalidValue, match=r"^control-budget must be given a horizon, such as"):
         pl.Bandit(arms=["a", "b"], budget=0.5, policy=ControlBudget(means="learned"))
     bandit = pl.Bandit(arms=["a", "b"], budget=0.5, policy=ControlBudget(means="learned", log="t"))

@@ -188,7 +188,9 @@ def test_files_and_page(studies, tmp_path):
     assert len(tables) == 3  # nothing was played in other settings
     assert all(table.isascii() and "suak" in table for table in tables)
     assert any(r"K log T / ($\delta$$\Delta$$^2$)" in table for table in tables)
-    assert "crossed a line" in (tmp_path / "report.md").read_text()
+    page = (tmp_path / "report.md").read_text()
+    assert "Behind the guard the budget line held after every round of every trial" in page
+    assert "Without it nothing is promised: 1 of 2 runs crossed a line, the worst by" in page
     rows = list(csv.DictReader((tmp_path / "prior-work.csv").read_text().splitlines()))
     assert {(row["rounds"], row["guard"]) for row in rows} == {("2000", "True"), ("500", "True"), ("2000", "False")}
     assert "regret, 3 arms" in str(report)
@@ -277,6 +279,13 @@ def test_some_policies_play_what_they_can():
     assert few["papers"] == ["kube", "suak"]
     assert few["refilled"] == ["suak"]
     assert "two-refilled" not in few
+
+
+@pytest.mark.parametrize("given", [["suak,queue"], ["suak", "queue"]])
+def test_policies_by_commas_as_in_compare(given, capsys):
+    assert main(["prior-work", "--show", "--rounds", "1600", "--trials", "1", "--policies", *given]) == 0
+    first = tomllib.loads(capsys.readouterr().out.partition('name = "papers-quarter"')[0])
+    assert [entry["name"] for entry in first["policy"]] == ["suak", "queue"]
 
 
 @pytest.mark.parametrize("given", ["suak", []])

@@ -210,6 +210,18 @@ def test_an_experiment_without_the_guard(tmp_path):
     assert (study.path / "summary.csv").read_text().splitlines()[0].endswith("min_headroom,violation")
 
 
+def test_the_page_says_whose_line_was_crossed(tmp_path):
+    costs, budget = {"money": [0.2, 0.3], "energy": [0.8, 0.9]}, {"money": 0.5, "energy": 0.5}
+    table = FREE | {"policies": ["uniform"], "problem": [{"rewards": [0.5, 0.6], "costs": costs, "budget": budget}]}
+    study = pl.run_experiment(pl.Experiment.from_table(table), tmp_path / "run")
+    study.report()
+    page = (study.path / "report.md").read_text()
+    worst = study["problem"]["uniform"].by_resource("violation")["energy"].max()
+    assert f"1 of 1 run crossed a line, the worst by {worst:.3g} of energy (uniform on problem)." in page
+    for name in ("money", "energy"):
+        assert f"The most by which spending of {name} was above the line in any round" in page
+
+
 def test_runs_with_and_without_the_guard_do_not_mix(tmp_path):
     pl.run_experiment(pl.Experiment.from_table(FREE), tmp_path / "run")
     with pytest.raises(pl.InvalidValue, match=r"it has guard False, which this experiment has not$"):

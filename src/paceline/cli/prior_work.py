@@ -17,7 +17,7 @@ skips, growth beside what was proved, violations and time (prior-work.png, .svg,
 was interrupted goes on where it was.
 
     paceline prior-work
-    paceline prior-work --rounds 50000 --trials 3 --policies suak queue index
+    paceline prior-work --rounds 50000 --trials 3 --policies suak,queue,index
 """
 
 
@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policies",
         nargs="+",
-        metavar="POLICY",
-        help="only these, by the labels of --show, such as suak (default: all)",
+        metavar="NAME",
+        help="only these, by the labels of --show, with commas or spaces between them (default: all)",
     )
     add_shipped(parser, "paceline-prior-work")
 
@@ -39,4 +39,5 @@ def run(options: argparse.Namespace) -> None:
     """Play, report, print the survey."""
     from paceline.experiments.prior_work import prior_work_experiments
 
-    play_shipped(prior_work_experiments(options.rounds, options.trials, options.seed, options.policies), options)
+    policies = options.policies and [label for given in options.policies for label in given.split(",")]
+    play_shipped(prior_work_experiments(options.rounds, options.trials, options.seed, policies), options)

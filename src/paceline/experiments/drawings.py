@@ -160,12 +160,13 @@ class Drawer:
         """By how much the line of a resource was crossed, where there was no guard."""
         worst = {label: run.by_resource("violation")[resource] for label, run in results.items()}
         told = ", ".join(f"{label} {three_digits(float(amounts.max()))}" for label, amounts in worst.items())
+        whose = of(results.problem, resource)
         shown = ("Worst violation of a trial", figures.title_of(results.problem, "violation", resource))
         return Drawing(
             name,
             in_rows(list(worst), draw_amounts, list(worst.values()), *shown),
-            f"The worst violation of each trial{of(results.problem, resource)}. Largest: {told}.",
-            "The most by which spending was above the line in any round: median, half and 90 % of the trials.",
+            f"The worst violation of each trial{whose}. Largest: {told}.",
+            f"The most by which spending{whose} was above the line in any round: median, half and 90 % of the trials.",
         )
 
 

@@ -33,10 +33,11 @@ def promise(lines: Lines) -> Words:
     broken = [line for line in every if not line.min_headroom >= 0.0]
     resources = resources_in(every)
     if not broken:
-        whose = "The budget line" if len(resources) == 1 else "The budget line of every resource"
-        free = "" if len(every) == len(played) else f" So much behind the guard. Without it: {worst_of(played)}"
+        whose = "the budget line" if len(resources) == 1 else "the budget line of every resource"
         kept = f"{whose} held after every round of every trial; the smallest headroom was {lowest_of(every)}."
-        return Words(kept + free)
+        if len(every) == len(played):
+            return Words(kept[0].upper() + kept[1:])
+        return Words(f"Behind the guard {kept} Without it nothing is promised: {worst_of(played)}")
     worst = min(broken, key=lambda line: line.min_headroom)
     where = min(worst.headrooms, key=lambda name: worst.headrooms[name])
     line_of = "the line" if resources == [UNNAMED] else f"the line of {where}"
@@ -55,10 +56,11 @@ def worst_of(lines: Sequence[Line]) -> str:
     if not crossed:
         return f"none of {counted(len(free), 'run')} crossed a line all the same."
     worst = max(crossed, key=lambda line: max(line.violations.values()))
-    amount = three_digits(max(worst.violations.values()))
+    where = max(worst.violations, key=lambda name: worst.violations[name])
+    whose = "" if where == UNNAMED else f" of {where}"
     return (
-        f"{len(crossed):,} of {counted(len(free), 'run')} crossed a line, the worst by {amount} ({worst.policy} on "
-        f"{worst.problem})."
+        f"{len(crossed):,} of {counted(len(free), 'run')} crossed a line, the worst by "
+        f"{three_digits(worst.violations[where])}{whose} ({worst.policy} on {worst.problem})."
     )
 
 

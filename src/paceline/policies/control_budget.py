@@ -213,6 +213,9 @@ class ControlBudget(Policy):
         return self.means == "known"
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
+        if self.told_truth and (setting.problem is None or np.isnan(setting.problem.reward_means).any()):
+            rule = "must be given the true problem (without, as live, only means='learned' can run)"
+            raise InvalidValue(f"{self.name} {rule}, got none")
         horizon = horizon_of(self.name, self.horizon, setting) if self.log == "T-t" else 0
         rounds = horizon or setting.rounds or 0
         program = optimism.Params(0, math.sqrt(self.a), setting.lows, stock_per_round(setting, rounds), is_growing=True)
@@ -221,10 +224,7 @@ class ControlBudget(Policy):
     def known_base(self, setting: Setting, rounds: int) -> Base:
         """The optimal base, a start stock being spread over the rounds; none where the means must be learned."""
         program, problem = new_program(setting.arms, setting.resources), setting.problem
-        if self.told_truth:
-            if problem is None or np.isnan(problem.reward_means).any():
-                rule = "must be given the true problem (without, as live, only means='learned' can run)"
-                raise InvalidValue(f"{self.name} {rule}, got none")
+        if self.told_truth and problem is not None:
             rates = np.array(problem.rates) + (np.array(problem.stocks) / rounds if rounds else 0.0)
             costs = np.ascontiguousarray(problem.consumption_means.T)
             solve_in_python(problem.reward_means, costs, rates, program, tuple(range(setting.resources)))

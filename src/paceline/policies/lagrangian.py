@@ -101,9 +101,9 @@ class Lagrangian(Policy):
     Guarantee: the anytime constraint, by the guard, on every path. With ucb nothing is proved: the theorems ask for a
     primal learner with little regret against payoffs that change as they like, as those of exp3-six and exp3.p have.
 
-    Our reading, for all presets: the null arm is an action; hedge takes  x_i - b_i  of each resource on its own scale
-    of [-1, 1], so that a tight one does not slow the others. A resource that is there twice is not the same as once:
-    hedge has a weight more, and two gradient steps add up.
+    Our reading, for all presets: the null arm is an action; hedge takes  x_i - b_i  of each resource on a scale of its
+    own, [-1, 1] but for refills, which may count for more, so that a tight one does not slow the others. A resource
+    that is there twice is not the same as once: hedge has a weight more, and two gradient steps add up.
 
     >>> Lagrangian(dual="ogd")
     Lagrangian(primal='ucb', dual='ogd', radius=1.0, primal_step=1.0, dual_step=1.0, delta=0.05, horizon=None)

@@ -24,7 +24,8 @@ class LagrangeBwK(Lagrangian):
     infinite for a line that starts at 0, unless income counts as budget; with it the ratio is 1 / c, but the theorem is
     not for income. Under the anytime guard nothing is proved.
 
-    Second-hand: the constants of EXP3.P.
+    Second-hand: the constants of EXP3.P. A smaller ``delta`` explores more: with 1 / T in place of 0.05 it loses 16,896
+    in place of 15,083 on the paper's 3 arms (500,000 rounds, 6 trials, seed 0).
 
     >>> LagrangeBwK().primal
     'exp3.p'

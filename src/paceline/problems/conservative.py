@@ -28,7 +28,10 @@ def conservative(rewards: Sequence[Distribution], default: float, alpha: float) 
     nothing, and where the policy or the guard pulls no arm it is pulled (``fallback``). The null arm would be no way
     out: it earns nothing, and so costs as much as an arm can.
 
-    Any policy that can deal with refills will do; no policy is needed of its own.
+    Any policy that can deal with refills keeps above the bar; no policy is needed of its own. But to a policy a round
+    of the fallback is a refusal. Those that play the null arm as an action and learn only from what they played, the
+    presets of `Lagrangian` with EXP3, learn nothing of it: with EXP3-SIX they soon want nothing else, and earn what the
+    default earns.
 
     Reference: Wu, Shariff, Lattimore, Szepesvari, "Conservative bandits" (ICML 2016). Their constraint is on the means
     of the pulled arms and holds with probability 1 - delta; here it is on the rewards themselves and holds always,
