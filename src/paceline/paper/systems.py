@@ -30,7 +30,7 @@ SYSTEMS: dict[str, System] = {
     "suak": System("Elumar, Tekin, Yağan 2025", "no mean cost at the rate", LOGARITHMIC, 0.0, EVERY),
     "one-phase": System("Li, Sun, Ye 2021", "T", "none known", None, TOTAL),
     "primal-dual": System("Li, Sun, Ye 2021", "T, one optimal base", "Kd log T / (b³Δ²) + const", 0.0, TOTAL),
-    "ucb-simplex": System("Flajolet, Jaillet 2015", "κ", "λ²K² log T / (δ³Δ)", 0.0, TOTAL),
+    "ucb-simplex": System("Flajolet, Jaillet 2015", "κ", "λ²K² log T / (δ³Δ) + K²σ log T / δ³", 0.0, TOTAL),
     "ucb-bwk": System("Agrawal, Devanur 2014", "T", SQRT, 0.5, TOTAL),
     "sw-ucb": System("Liu, Jiang, Li 2022", "T, the variation", "√(KT) / b, without drift", 0.5, TOTAL),
     "primal-dual-bwk": System("Badanidiyuru and others 2013", "T, costs ≥ 0", SQRT, 0.5, TOTAL),
