@@ -9,7 +9,7 @@ from paceline import checks
 from paceline.errors import FleetExists, InvalidValue, PacelineError, UnknownName
 from paceline.fleet import protocol
 from paceline.fleet.documents import as_text, read_account, read_row, write_account, write_row
-from paceline.fleet.lives import parts_of
+from paceline.fleet.lives import owner_of, parts_of
 from paceline.fleet.protocol import Account, Answer, Hello, Row, Sync
 from paceline.fleet.records import Records, check_key, no_fleet
 from paceline.fleet.settings import (
@@ -232,28 +232,38 @@ class SQLStore(Records):
         return self._do(work)
 
     def _leave_estate(self, cursor: Cursor, fleet: str, message: Sync) -> None:
-        """Keep what a life has left open; news of it that has come meanwhile counts at once."""
+        """Keep what a life has left open; news of it that has come meanwhile counts at once.
+
+        Other news of its decisions says nothing new, and goes. News of others that are no more, which it was to learn
+        from, is for the next one.
+        """
+        life = message.life
         for number, left in message.estate.items():
             cursor.execute(
                 "INSERT INTO estate (fleet, life, number, document, told) VALUES (?, ?, ?, ?, ?)",
-                (fleet, message.life, number, as_text(left.reserved), int(left.is_told)),
+                (fleet, life, number, as_text(left.reserved), int(left.is_told)),
             )
-        statement = "SELECT document FROM inbox WHERE fleet = ? AND owner = ? ORDER BY number"
-        cursor.execute(statement, (fleet, message.life))
-        for (text,) in cursor.fetchall():
-            self._settle_estate(cursor, fleet, message.life, json.loads(text))
+        statement = "SELECT number, document FROM inbox WHERE fleet = ? AND owner = ? ORDER BY number"
+        cursor.execute(statement, (fleet, life))
+        for number, text in cursor.fetchall():
+            news = json.loads(text)
+            if owner_of(news.get("id")) == life and not self._settle_estate(cursor, fleet, life, news):
+                cursor.execute("DELETE FROM inbox WHERE fleet = ? AND number = ?", (fleet, number))
 
-    def _settle_estate(self, cursor: Cursor, fleet: str, life: str, news: Mapping[str, Any]) -> None:
-        """News of a decision that was left open: what it did not cost goes to the pool, each resource once."""
+    def _settle_estate(self, cursor: Cursor, fleet: str, life: str, news: Mapping[str, Any]) -> bool:
+        """News of a decision that was left open: what it did not cost goes to the pool, each resource once.
+
+        Whether it was open. If not, all of it was known before, and there is nothing to learn from it either.
+        """
         named = parts_of(news.get("id"))
-        if named is None:
-            return
+        if named is None or named[0] != life:
+            return False
         place = (fleet, life, named[1])
         here = "WHERE fleet = ? AND life = ? AND number = ?"
         cursor.execute(f"SELECT document, told FROM estate {here}", place)
         found = cursor.fetchone()
         if found is None:
-            return
+            return False
         cursor.execute("SELECT settings FROM fleet WHERE name = ?", (fleet,))
         left = protocol.Left(tuple(json.loads(found[0])), bool(found[1]))
         charged = charge_of(news, json.loads(cursor.fetchone()[0]), left)
@@ -268,6 +278,7 @@ class SQLStore(Records):
         reserved = tuple([0 if units is None or cost is None else units for units, cost in pairs])
         account = protocol.settle_estate(account, reserved, tuple([cost or 0 for cost in charged]))
         self._put_account(cursor, fleet, account)
+        return True
 
     def _orphan(self, cursor: Cursor, fleet: str, life: str) -> None:
         """The news of a worker that is no more is for whoever comes by."""
@@ -289,11 +300,11 @@ class SQLStore(Records):
             values: list[Any] = []
             for number, (owner, one, text) in enumerate(written, found[0] - len(written) + 1):
                 row = rows[owner]
-                if row is None:
-                    self._settle_estate(cursor, fleet, owner, one)
-                values += fleet, number, ORPHANED if row is None or row.closed else owner, text
-            places = ", ".join(["(?, ?, ?, ?)"] * len(written))  # one statement: each is a way to the server and back
-            cursor.execute(f"INSERT INTO inbox (fleet, number, owner, document) VALUES {places}", values)
+                if row is not None or self._settle_estate(cursor, fleet, owner, one):
+                    values += fleet, number, ORPHANED if row is None or row.closed else owner, text
+            if values:  # one statement: each is a way to the server and back
+                places = ", ".join(["(?, ?, ?, ?)"] * (len(values) // 4))
+                cursor.execute(f"INSERT INTO inbox (fleet, number, owner, document) VALUES {places}", values)
 
         self._do(work)
 

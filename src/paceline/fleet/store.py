@@ -117,8 +117,9 @@ class Store(ABC):
         """News of decisions of other workers, each with its owner, who gets it with the next exchange: all or none.
 
         If that worker has closed, or an operator has said that it is dead, the next worker that comes by gets it, to
-        learn from. What was reserved for a decision that a closing worker left open, and was not spent, goes to the
-        pool: a worker that has closed said what it left. Of one that is said to be dead nobody knows.
+        learn from. A worker that has closed said what it left open: news of anything else says nothing new, and nobody
+        gets it. What was reserved for a decision that it left open, and was not spent, goes to the pool. Of one that is
+        said to be dead nobody knows.
         """
 
     @abstractmethod
