@@ -257,7 +257,8 @@ def test_requests_with_one_key_at_the_same_time_are_one_request(client):
     assert rounds(client) == 2
 
 
-def test_a_credit_with_a_key_comes_in_once(client):
+def test_a_credit_with_a_key_comes_in_once(client, caplog):
+    caplog.set_level("INFO", "paceline.service")
     for _ in range(3):
         assert client.post(f"{B}/credit", json={"amount": 5}, headers={"Idempotency-Key": "k"}).status_code == 200
     answer = client.post(f"{B}/credit", json={"amount": 6}, headers={"Idempotency-Key": "k"})
@@ -265,6 +266,10 @@ def test_a_credit_with_a_key_comes_in_once(client):
     assert "the same amount" in answer.json()["detail"]
     assert fleet(client)["credited"] == pytest.approx(5.0)
     assert len(client.get(f"{B}/acts").json()["acts"]) == 2  # made, credited
+    assert caplog.text.count("{'credit': 5}") == 1
+    pool = fleet(client)["pool"]
+    assert pool > 0.0
+    assert f'paceline_pool{{bandit="ads",resource="cost"}} {pool!r}\n' in client.get("/metrics").text
 
 
 # Operators.

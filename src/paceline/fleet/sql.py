@@ -157,11 +157,11 @@ class SQLStore(Records):
 
     # Money.
 
-    def credit(self, fleet: str, amounts: Mapping[str, int], by: str, key: str | None = None) -> None:
+    def credit(self, fleet: str, amounts: Mapping[str, int], by: str, key: str | None = None) -> bool:
         """See `Store.credit`."""
         code = secrets.token_hex(16) if key is None else check_key(key)  # with a key it can be repeated
 
-        def work(cursor: Cursor) -> None:
+        def work(cursor: Cursor) -> bool:
             account, _ = self._account(cursor, fleet)
             cursor.execute("SELECT settings FROM fleet WHERE name = ?", (fleet,))
             names = config_of(json.loads(cursor.fetchone()[0])).names
@@ -174,11 +174,12 @@ class SQLStore(Records):
             if cursor.fetchone() is None:
                 cursor.execute("SELECT document FROM credit WHERE fleet = ? AND code = ?", (fleet, code))
                 check_same(key, cursor.fetchone()[0], units)
-                return
+                return False
             self._put_account(cursor, fleet, protocol.pay_in(account, units))
             self._write_down(cursor, fleet, by, {"credit": dict(amounts), "key": key})
+            return True
 
-        self._do(work)
+        return self._do(work)
 
     def account(self, fleet: str) -> Account:
         """See `Store.account`."""

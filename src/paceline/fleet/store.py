@@ -97,8 +97,11 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def credit(self, fleet: str, amounts: Mapping[str, int], by: str, key: str | None = None) -> None:
-        """Units of resources, by name, into the pool; with the same key once, and refused with another amount."""
+    def credit(self, fleet: str, amounts: Mapping[str, int], by: str, key: str | None = None) -> bool:
+        """Units of resources, by name, into the pool; with the same key once, and refused with another amount.
+
+        Whether they have come in now, and not before.
+        """
 
     @abstractmethod
     def hello(self, fleet: str, hello: Hello) -> Answer:

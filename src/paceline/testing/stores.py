@@ -113,8 +113,8 @@ def keeps_the_pool(store: Store, fleet: str) -> None:
     late = one.message()
     assert one.sync().pool == (4 * UNITS,), "what is handed back is not in the pool"
     assert store.sync(fleet, late).pool == (4 * UNITS,), "a message that was overtaken counts"
-    store.credit(fleet, {"cost": UNITS}, by="me", key="k")
-    store.credit(fleet, {"cost": UNITS}, by="me", key="k")
+    new = [store.credit(fleet, {"cost": UNITS}, by="me", key="k") for _ in range(2)]
+    assert new == [True, False], "it is not said whether a credit has come in now"
     other_amount = is_refused(InvalidValue, lambda: store.credit(fleet, {"cost": 2 * UNITS}, by="me", key="k"))
     assert other_amount, "a credit with the same key and another amount is not refused"
     store.credit(fleet, {"cost": UNITS}, by="me")
