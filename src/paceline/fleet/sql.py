@@ -25,6 +25,7 @@ from paceline.fleet.store import Versioned, WorkerRow, check_name
 from paceline.fleet.transactions import Cursor
 
 NEWS_AT_ONCE = 500
+ROWS_AT_ONCE = 1000  # in one statement; engines have their limits
 ORPHANED = ""  # the owner of news that is for whoever comes by
 
 
@@ -239,11 +240,10 @@ class SQLStore(Records):
         from, is for the next one.
         """
         life = message.life
-        for number, left in message.estate.items():
-            cursor.execute(
-                "INSERT INTO estate (fleet, life, number, document, told) VALUES (?, ?, ?, ?, ?)",
-                (fleet, life, number, as_text(left.reserved), int(left.is_told)),
-            )
+        left_open = [
+            (fleet, life, number, as_text(left.reserved), int(left.is_told)) for number, left in message.estate.items()
+        ]
+        insert(cursor, "estate (fleet, life, number, document, told)", left_open)
         statement = "SELECT number, document FROM inbox WHERE fleet = ? AND owner = ? ORDER BY number"
         cursor.execute(statement, (fleet, life))
         for number, text in cursor.fetchall():
@@ -298,14 +298,12 @@ class SQLStore(Records):
             if found is None:
                 raise no_fleet(fleet)
             rows = {owner: self._row(cursor, fleet, owner) for owner in {owner for owner, _, _ in written}}
-            values: list[Any] = []
+            values: list[tuple[Any, ...]] = []
             for number, (owner, one, text) in enumerate(written, found[0] - len(written) + 1):
                 row = rows[owner]
                 if row is not None or self._settle_estate(cursor, fleet, owner, one):
-                    values += fleet, number, ORPHANED if row is None or row.closed else owner, text
-            if values:  # one statement: each is a way to the server and back
-                places = ", ".join(["(?, ?, ?, ?)"] * (len(values) // 4))
-                cursor.execute(f"INSERT INTO inbox (fleet, number, owner, document) VALUES {places}", values)
+                    values.append((fleet, number, ORPHANED if row is None or row.closed else owner, text))
+            insert(cursor, "inbox (fleet, number, owner, document)", values)
 
         self._do(work)
 
@@ -335,6 +333,14 @@ class SQLStore(Records):
             self._write_down(cursor, fleet, by, {"close": worker, "life": life})
 
         self._do(work)
+
+
+def insert(cursor: Cursor, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Put many rows into a table in a few statements: each is a way to the server and back, for which others wait."""
+    for first in range(0, len(rows), ROWS_AT_ONCE):
+        part = rows[first : first + ROWS_AT_ONCE]
+        places = ", ".join([f"({', '.join('?' * len(part[0]))})"] * len(part))
+        cursor.execute(f"INSERT INTO {table} VALUES {places}", [value for row in part for value in row])
 
 
 def charge_of(news: Mapping[str, Any], settings: Mapping[str, Any], left: protocol.Left) -> tuple[int | None, ...]:
