@@ -277,6 +277,43 @@ def test_news_of_a_closed_worker_frees_what_was_reserved(store):
     check_books(store, [other])
 
 
+def test_news_of_a_closed_worker_teaches_once(store):
+    one, other = joined(store, arms=["a", "free"], budget=1.0, max_cost={"a": 1.0, "free": 0.0}), joined(store)
+    decisions = [one.ask(arms=[arm]) for arm in ("a", "free")]
+    over = one.ask(arms=["a"])
+    one.tell(over.id, reward=0.5, cost=0.5)
+    one.close()
+    for _ in range(3):
+        for decision in (*decisions, over):
+            other.tell(decision.id, reward=0.5, cost=0.0)
+        other.sync()
+    assert pulls(other) == {"a": 2, "free": 1}
+
+
+def test_news_of_the_dead_settles_nothing_of_whom_it_was_to_teach(store):
+    """Decisions of two workers may have the same number: the outcome of one must not free the money of the other."""
+    there = flaky(store)
+    dead, one, other = joined(store, **SETTINGS), joined(there), joined(store)
+    first, second = dead.ask(), one.ask()
+    while second.arm is None or first.arm is None:
+        first, second = dead.ask(), one.ask()
+    assert first.id.rpartition("-")[2].split(".")[0] == second.id.rpartition("-")[2].split(".")[0]
+    for each in (dead, one):
+        each.sync()
+    store.close_worker("ads", dead._name, dead._standing.life, by="operator")
+    other.tell(first.id, reward=0.0, cost=0.0)
+    other.deliver()
+    there.fails = "after"  # the news is given to a worker that never hears of it, and closes
+    with pytest.raises(StoreFailed):
+        one.sync()
+    there.fails = None
+    reserved = int(one._ledger.arm_set.books.reserved[0])
+    one.close()
+    assert store.account("ads").past.reserved == (reserved,)
+    other.sync()
+    assert pulls(other)[first.arm] == 1
+
+
 def test_news_in_parts_of_a_closed_worker_frees_each_resource_once(store):
     """Some costs are known before the worker closes, others come afterwards, one by one and again."""
     settings = {"arms": ["a"], "budget": {"money": 0.5, "calls": 0.5}, "max_cost": {"money": 1.0, "calls": 1.0}}

@@ -340,7 +340,7 @@ def test_names_that_are_refused(name, file):
     [
         ({}, "settings of a fleet must name its arms"),
         ({"arms": ["a"], "bugdet": 1}, "settings of a fleet must be of arms, budget, .* got 'bugdet'"),
-        ({"arms": ["a"], "budget": -1}, "budget must be in"),
+        ({"arms": ["a"], "budget": -1}, "budget must be a finite number of at least 0"),
         ({"arms": ["a"], "policy": "suak"}, "must form its beliefs from sums"),
         ({"arms": ["a"], "policy": {"name": 3}}, "policy must have a name and parameters"),
         ({"arms": ["a"], "start": 5.0}, "rounds must say how long"),

@@ -6,6 +6,7 @@ import os
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -13,7 +14,7 @@ from service import ADS, rounds, service
 
 from paceline.errors import StoreFailed
 from paceline.fleet.sqlite import SQLiteStore
-from paceline.service import endpoints, openapi
+from paceline.service import endpoints, openapi, problems
 from paceline.service.hosted import Hosted
 from paceline.service.operations import OPERATIONS
 from paceline.service.wire import Gathering
@@ -266,7 +267,8 @@ def test_requests_with_one_key_at_the_same_time_are_one_request(client):
     assert rounds(client) == 2
 
 
-def test_a_credit_with_a_key_comes_in_once(client):
+def test_a_credit_with_a_key_comes_in_once(client, caplog):
+    caplog.set_level("INFO", "paceline.service")
     for _ in range(3):
         assert client.post(f"{B}/credit", json={"amount": 5}, headers={"Idempotency-Key": "k"}).status_code == 200
     answer = client.post(f"{B}/credit", json={"amount": 6}, headers={"Idempotency-Key": "k"})
@@ -274,6 +276,10 @@ def test_a_credit_with_a_key_comes_in_once(client):
     assert "the same amount" in answer.json()["detail"]
     assert fleet(client)["credited"] == pytest.approx(5.0)
     assert len(client.get(f"{B}/acts").json()["acts"]) == 2  # made, credited
+    assert caplog.text.count("{'credit': 5}") == 1
+    pool = fleet(client)["pool"]
+    assert pool > 0.0
+    assert f'paceline_pool{{bandit="ads",resource="cost"}} {pool!r}\n' in client.get("/metrics").text
 
 
 # Operators.
@@ -376,6 +382,17 @@ def test_without_the_store_decisions_go_on_and_the_rest_waits(client, monkeypatc
     client.host.joined["ads"].looked = -10.0
     assert client.get(B).json()["store"] == {"reachable": False}
     assert client.get("/v1/bandits/other").status_code == 503
+
+
+def test_an_outage_is_not_logged_for_every_request(caplog, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(problems, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    outage = problems.Outage()
+    for why, after in (("gone", 0), ("gone", 1), ("gone", 8), ("gone", 1), ("full", 0), ("full", 20)):
+        now[0] += after
+        outage.say(why)
+    said = [record.getMessage().removeprefix("a request cannot be answered now: ") for record in caplog.records]
+    assert said == ["gone", "gone (so it was with 2 before)", "full", "full"]
 
 
 def test_before_the_first_picture_a_store_that_is_gone_is_said_so(client, monkeypatch):

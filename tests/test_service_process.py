@@ -1,15 +1,17 @@
 """`paceline serve`, `token` and `demo` as processes: how they start, what they say, and how they end."""
 
 import json
+import os
 import signal
 import socket
+import subprocess
 import threading
 import time
 import urllib.request
 
 import pytest
 from asking import request
-from command import call, succeeded
+from command import SCRIPT, call, succeeded
 from service import ADS, PYTHON, Process, serving
 
 from paceline.fleet.store import open_store
@@ -281,6 +283,41 @@ def test_the_demonstration_runs_by_itself_and_leaves_nothing_behind(tmp_path):
     assert (code, err) == (0, "")
     assert out.endswith("nothing is left of it.\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_closed_terminal_ends_the_demonstration_as_any_other_end(tmp_path):
+    with Process("--no-browser", env={"TMPDIR": str(tmp_path)}, command="demo") as demo:
+        assert demo.stop(signal.SIGHUP)[0] == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_demonstration_that_ends_before_it_has_begun_leaves_nothing_behind(how, tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen([str(SCRIPT), "demo", "--no-browser"], env=environment, stderr=subprocess.DEVNULL) as demo:
+        end = time.monotonic() + 60
+        while not list(tmp_path.glob("paceline-demo-*")) and time.monotonic() < end:
+            time.sleep(0.001)
+        demo.send_signal(how)
+        assert demo.wait(60) == 128 + how
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("handler", "ends"), [(signal.SIG_DFL, True), (signal.SIG_IGN, False)])
+def test_a_closed_terminal_ends_a_service_unless_it_was_started_with_nohup(handler, ends, tmp_path):
+    before = signal.signal(signal.SIGHUP, handler)
+    try:
+        process = serving(tmp_path)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    with process:
+        assert request(process.address, "/v1/bandits/ads", ADS, "PUT")[0] == 201
+        if not ends:
+            process.process.send_signal(signal.SIGHUP)
+            assert request(process.address, "/v1/bandits/ads/ask", {})[0] == 200
+        assert process.stop(signal.SIGHUP if ends else signal.SIGTERM)[0] == 0
+    with open_store(f"sqlite:///{tmp_path}/ads.db") as store:
+        assert store.workers("ads") == []
 
 
 def test_two_services_share_one_budget_and_each_may_end(tmp_path):

@@ -5,6 +5,7 @@ import select
 import socket
 import time
 from contextlib import ExitStack
+from urllib.request import urlopen
 
 import pytest
 from asking import request
@@ -111,6 +112,9 @@ REQUESTS = {
     "wrong token": written(Authorization="Bearer nobody"),
     "no json": written(Content_Type="text/plain"),
     "no kind": written(leave=["Content-Type"]),
+    "two hosts": written().replace(b"Host: x", b"Host: x\r\nHost: localhost"),
+    "two tokens": written().replace(b"Authorization", b"Authorization: Bearer other\r\nAuthorization"),
+    "two of no matter": written().replace(b"Host: x", b"Host: x\r\nAccept: a\r\nAccept: b"),
     "another site": written(Sec_Fetch_Site="cross-site"),
     "unknown bandit": written("s/ask").replace(b"/adss/", b"/other/"),
     "a strange name": written().replace(b"/ads/", b"/%3Cscript%3E/"),
@@ -142,6 +146,47 @@ def test_the_short_way_and_the_usual_way_give_the_same_answer(sent, port):
                 assert line.is_over()
     assert answers[0] == answers[1]
     assert b"default-src 'none'" in answers[0][1][b"content-security-policy"]
+
+
+@pytest.mark.parametrize("slowly", [{}, SLOWLY])
+@pytest.mark.parametrize("name", ["Host", "Authorization", "Content-Type", "Idempotency-Key", "Sec-Fetch-Site"])
+def test_what_decides_must_not_come_twice(name, slowly, port):
+    """Whoever is in front of the service may have looked at the other one."""
+    value = USUAL.get(name, "none")
+    twice = f"{name}: {value}\r\n{name}: {value}\r\nX: ".encode()
+    with Line(port) as line:
+        line.send(written(X="y", **slowly, leave=[name]).replace(b"X: ", twice))
+        status, _, content = line.read()
+        assert (status, json.loads(content)["detail"]) == (
+            400,
+            f"a request must have one header {name.lower()}, got 2",
+        )
+
+
+def test_fields_behind_a_body_are_not_part_of_the_head(port):
+    """Who took a header away in front of the service would let it in there."""
+    token = f"Authorization: Bearer {TOKEN}"
+    with Line(port) as line:
+        head = written(leave=["Content-Length", "Authorization"], Transfer_Encoding="chunked").removesuffix(b"{}")
+        line.send(head + f"2\r\n{{}}\r\n0\r\n{token}\r\n\r\n".encode())
+        assert line.read()[0] == 401
+        line.send(written())
+        assert line.read()[0] == 200
+
+
+def test_what_is_no_request_is_counted_and_not_logged(tmp_path):
+    nonsense = (b"nonsense\r\n\r\n", b"\x16\x03\x01\x00", b"GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n")
+    upgrade = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
+    with serving(tmp_path) as process:
+        port = int(process.address.rpartition(":")[2])
+        for sent in (*nonsense, upgrade):
+            with Line(port) as line:
+                line.send(sent)
+                assert line.read()[0] == (200 if sent is upgrade else 400)
+        with urlopen(f"{process.address}/metrics") as answer:
+            assert 'paceline_http_requests_total{operation="malformed",status="400"} 3\n' in answer.read().decode()
+        code, _, log = process.stop()
+    assert (code, "WARNING" in log) == (0, False)
 
 
 @pytest.mark.parametrize("slowly", [{}, SLOWLY])

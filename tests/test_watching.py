@@ -68,13 +68,14 @@ def expected(status: pl.Status, name: str) -> dict[tuple[str, frozenset[tuple[st
     for arm, fared in status.arms.items():
         for reason, count in fared.pulls.items():
             found["pulls_total", ("arm", arm), ("reason", reason)] = count
-        for resource, cost in fared.cost.items():
+        for resource, cost in fared.cost.items() if fared.costs else ():
             found["arm_cost_mean", ("arm", arm), ("resource", resource)] = cost
         found["cancelled_total", ("arm", arm)] = fared.cancelled
         found["expired_total", ("arm", arm)] = fared.expired
         found["arm_pending", ("arm", arm)] = fared.pending
         found["arm_active", ("arm", arm)] = 1 if fared.status == "active" else 0
-        found["arm_reward_mean", ("arm", arm)] = fared.reward
+        if fared.rewards:
+            found["arm_reward_mean", ("arm", arm)] = fared.reward
     return {(f"paceline_{key[0]}", frozenset({("bandit", name), *key[1:]})): value for key, value in found.items()}
 
 
@@ -86,6 +87,24 @@ def samples_in(families: Any) -> dict[tuple[str, frozenset[tuple[str, str]]], fl
 
 
 # Prometheus.
+
+
+def test_an_arm_of_which_nothing_is_known_has_no_means() -> None:
+    """A mean of 0 would look like an arm that brings nothing and costs nothing."""
+    bandit = pl.Bandit(["told", "asked", "half"], budget=1.0)
+    decisions = {arm: bandit.ask(arms=[arm]) for arm in bandit.arms}
+    bandit.tell(decisions["told"].id, reward=0.5, cost=0.25)
+    bandit.tell(decisions["half"].id, cost=0.25)
+    known = {name: (arm.rewards, arm.costs) for name, arm in bandit.status().arms.items()}
+    assert known == {"told": (1, 1), "asked": (0, 0), "half": (0, 1)}
+    lines = pl.prometheus_text(bandit.status()).splitlines()
+    assert [line for line in lines if line.startswith("paceline_arm_reward_mean{")] == [
+        'paceline_arm_reward_mean{bandit="bandit",arm="told"} 0.5'
+    ]
+    assert [line.split("arm=")[1] for line in lines if line.startswith("paceline_arm_cost_mean{")] == [
+        '"told",resource="cost"} 0.25',
+        '"half",resource="cost"} 0.25',
+    ]
 
 
 @pytest.mark.parametrize(("openmetrics", "parser"), [(False, parse), (True, parse_openmetrics)])

@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Serve, and play."""
     import logging
+    import signal
     import sys
     import webbrowser
     from contextlib import ExitStack
@@ -32,12 +33,15 @@ def run(options: argparse.Namespace) -> None:
     from paceline import checks
     from paceline.fleet.store import open_store
     from paceline.service.demo import NAME, SETTINGS, Campaign
-    from paceline.service.server import serve
+    from paceline.service.server import ends, serve
 
     checks.whole("--port", options.port, 0, 65535)
     checks.real("--speed", options.speed, 0, 100, above_low=True)
     logging.basicConfig(level=logging.ERROR, format="%(message)s")  # that visitors are cut off at the end is no news
-    with TemporaryDirectory(prefix="paceline-demo-") as folder, ExitStack() as ends:
+    for number in ends():  # before there is a service that heeds them: whatever ends this, the folder goes
+        if number != signal.SIGINT:
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
+    with TemporaryDirectory(prefix="paceline-demo-") as folder, ExitStack() as stack:
         store = open_store(f"sqlite:///{Path(folder) / 'demo.db'}")
         store.make(NAME, SETTINGS, "demo")
 
@@ -45,10 +49,10 @@ def run(options: argparse.Namespace) -> None:
             print(f"A campaign runs by itself; look at it here: {address}\nCtrl-C ends it.", flush=True)
             campaign = Campaign(address, speed=options.speed)
             campaign.start()
-            ends.callback(campaign.end)
+            stack.callback(campaign.end)
             if not options.no_browser and sys.stdout.isatty():
                 webbrowser.open(address)
 
         serve(store, port=options.port, worker="demo", ready=begin)
-        ends.close()
+        stack.close()
     print("The demonstration is over; nothing is left of it.")

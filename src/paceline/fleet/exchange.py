@@ -14,7 +14,7 @@ from paceline.live import changes, requests
 from paceline.live.bandit import Bandit
 from paceline.live.events import Merge, Pace
 from paceline.live.ledger import Ledger
-from paceline.live.pulls import RESERVED, TOLD, Row, Told
+from paceline.live.pulls import RESERVED, TOLD, Row, Told, is_awaited
 
 if TYPE_CHECKING:
     from paceline.fleet.worker import Worker
@@ -44,8 +44,10 @@ def figures_of(member: "Worker") -> Figures:
 
 
 def estate_of(ledger: Ledger) -> dict[int, Left]:
-    """What is reserved for open decisions, by their numbers."""
-    return {number: left_open(pull) for number, pull in ledger.pending.items() if any(pull[RESERVED])}
+    """What is reserved for decisions that are waited for, by their numbers."""
+    return {
+        number: left_open(pull) for number, pull in ledger.pending.items() if any(pull[RESERVED]) or is_awaited(pull)
+    }
 
 
 def left_open(pull: Row) -> Left:

@@ -9,7 +9,7 @@ from paceline import checks
 from paceline.errors import FleetExists, InvalidValue, PacelineError, UnknownName
 from paceline.fleet import protocol
 from paceline.fleet.documents import as_text, read_account, read_row, write_account, write_row
-from paceline.fleet.lives import parts_of
+from paceline.fleet.lives import owner_of, parts_of
 from paceline.fleet.protocol import Account, Answer, Hello, Row, Sync
 from paceline.fleet.records import Records, check_key, no_fleet
 from paceline.fleet.settings import (
@@ -25,6 +25,7 @@ from paceline.fleet.store import Versioned, WorkerRow, check_name
 from paceline.fleet.transactions import Cursor
 
 NEWS_AT_ONCE = 500
+ROWS_AT_ONCE = 1000  # in one statement; engines have their limits
 ORPHANED = ""  # the owner of news that is for whoever comes by
 
 
@@ -157,11 +158,11 @@ class SQLStore(Records):
 
     # Money.
 
-    def credit(self, fleet: str, amounts: Mapping[str, int], by: str, key: str | None = None) -> None:
+    def credit(self, fleet: str, amounts: Mapping[str, int], by: str, key: str | None = None) -> bool:
         """See `Store.credit`."""
         code = secrets.token_hex(16) if key is None else check_key(key)  # with a key it can be repeated
 
-        def work(cursor: Cursor) -> None:
+        def work(cursor: Cursor) -> bool:
             account, _ = self._account(cursor, fleet)
             cursor.execute("SELECT settings FROM fleet WHERE name = ?", (fleet,))
             names = config_of(json.loads(cursor.fetchone()[0])).names
@@ -174,11 +175,12 @@ class SQLStore(Records):
             if cursor.fetchone() is None:
                 cursor.execute("SELECT document FROM credit WHERE fleet = ? AND code = ?", (fleet, code))
                 check_same(key, cursor.fetchone()[0], units)
-                return
+                return False
             self._put_account(cursor, fleet, protocol.pay_in(account, units))
             self._write_down(cursor, fleet, by, {"credit": dict(amounts), "key": key})
+            return True
 
-        self._do(work)
+        return self._do(work)
 
     def account(self, fleet: str) -> Account:
         """See `Store.account`."""
@@ -232,28 +234,37 @@ class SQLStore(Records):
         return self._do(work)
 
     def _leave_estate(self, cursor: Cursor, fleet: str, message: Sync) -> None:
-        """Keep what a life has left open; news of it that has come meanwhile counts at once."""
-        for number, left in message.estate.items():
-            cursor.execute(
-                "INSERT INTO estate (fleet, life, number, document, told) VALUES (?, ?, ?, ?, ?)",
-                (fleet, message.life, number, as_text(left.reserved), int(left.is_told)),
-            )
-        statement = "SELECT document FROM inbox WHERE fleet = ? AND owner = ? ORDER BY number"
-        cursor.execute(statement, (fleet, message.life))
-        for (text,) in cursor.fetchall():
-            self._settle_estate(cursor, fleet, message.life, json.loads(text))
+        """Keep what a life has left open; news of it that has come meanwhile counts at once.
 
-    def _settle_estate(self, cursor: Cursor, fleet: str, life: str, news: Mapping[str, Any]) -> None:
-        """News of a decision that was left open: what it did not cost goes to the pool, each resource once."""
+        Other news of its decisions says nothing new, and goes. News of others that are no more, which it was to learn
+        from, is for the next one.
+        """
+        life = message.life
+        left_open = [
+            (fleet, life, number, as_text(left.reserved), int(left.is_told)) for number, left in message.estate.items()
+        ]
+        insert(cursor, "estate (fleet, life, number, document, told)", left_open)
+        statement = "SELECT number, document FROM inbox WHERE fleet = ? AND owner = ? ORDER BY number"
+        cursor.execute(statement, (fleet, life))
+        for number, text in cursor.fetchall():
+            news = json.loads(text)
+            if owner_of(news.get("id")) == life and not self._settle_estate(cursor, fleet, life, news):
+                cursor.execute("DELETE FROM inbox WHERE fleet = ? AND number = ?", (fleet, number))
+
+    def _settle_estate(self, cursor: Cursor, fleet: str, life: str, news: Mapping[str, Any]) -> bool:
+        """News of a decision that was left open: what it did not cost goes to the pool, each resource once.
+
+        Whether it was open. If not, all of it was known before, and there is nothing to learn from it either.
+        """
         named = parts_of(news.get("id"))
-        if named is None:
-            return
+        if named is None or named[0] != life:
+            return False
         place = (fleet, life, named[1])
         here = "WHERE fleet = ? AND life = ? AND number = ?"
         cursor.execute(f"SELECT document, told FROM estate {here}", place)
         found = cursor.fetchone()
         if found is None:
-            return
+            return False
         cursor.execute("SELECT settings FROM fleet WHERE name = ?", (fleet,))
         left = protocol.Left(tuple(json.loads(found[0])), bool(found[1]))
         charged = charge_of(news, json.loads(cursor.fetchone()[0]), left)
@@ -268,6 +279,7 @@ class SQLStore(Records):
         reserved = tuple([0 if units is None or cost is None else units for units, cost in pairs])
         account = protocol.settle_estate(account, reserved, tuple([cost or 0 for cost in charged]))
         self._put_account(cursor, fleet, account)
+        return True
 
     def _orphan(self, cursor: Cursor, fleet: str, life: str) -> None:
         """The news of a worker that is no more is for whoever comes by."""
@@ -286,14 +298,12 @@ class SQLStore(Records):
             if found is None:
                 raise no_fleet(fleet)
             rows = {owner: self._row(cursor, fleet, owner) for owner in {owner for owner, _, _ in written}}
-            values: list[Any] = []
+            values: list[tuple[Any, ...]] = []
             for number, (owner, one, text) in enumerate(written, found[0] - len(written) + 1):
                 row = rows[owner]
-                if row is None:
-                    self._settle_estate(cursor, fleet, owner, one)
-                values += fleet, number, ORPHANED if row is None or row.closed else owner, text
-            places = ", ".join(["(?, ?, ?, ?)"] * len(written))  # one statement: each is a way to the server and back
-            cursor.execute(f"INSERT INTO inbox (fleet, number, owner, document) VALUES {places}", values)
+                if row is not None or self._settle_estate(cursor, fleet, owner, one):
+                    values.append((fleet, number, ORPHANED if row is None or row.closed else owner, text))
+            insert(cursor, "inbox (fleet, number, owner, document)", values)
 
         self._do(work)
 
@@ -323,6 +333,14 @@ class SQLStore(Records):
             self._write_down(cursor, fleet, by, {"close": worker, "life": life})
 
         self._do(work)
+
+
+def insert(cursor: Cursor, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Put many rows into a table in a few statements: each is a way to the server and back, for which others wait."""
+    for first in range(0, len(rows), ROWS_AT_ONCE):
+        part = rows[first : first + ROWS_AT_ONCE]
+        places = ", ".join([f"({', '.join('?' * len(part[0]))})"] * len(part))
+        cursor.execute(f"INSERT INTO {table} VALUES {places}", [value for row in part for value in row])
 
 
 def charge_of(news: Mapping[str, Any], settings: Mapping[str, Any], left: protocol.Left) -> tuple[int | None, ...]:

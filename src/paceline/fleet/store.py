@@ -97,8 +97,11 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def credit(self, fleet: str, amounts: Mapping[str, int], by: str, key: str | None = None) -> None:
-        """Units of resources, by name, into the pool; with the same key once, and refused with another amount."""
+    def credit(self, fleet: str, amounts: Mapping[str, int], by: str, key: str | None = None) -> bool:
+        """Units of resources, by name, into the pool; with the same key once, and refused with another amount.
+
+        Whether they have come in now, and not before.
+        """
 
     @abstractmethod
     def hello(self, fleet: str, hello: Hello) -> Answer:
@@ -117,8 +120,9 @@ class Store(ABC):
         """News of decisions of other workers, each with its owner, who gets it with the next exchange: all or none.
 
         If that worker has closed, or an operator has said that it is dead, the next worker that comes by gets it, to
-        learn from. What was reserved for a decision that a closing worker left open, and was not spent, goes to the
-        pool: a worker that has closed said what it left. Of one that is said to be dead nobody knows.
+        learn from. A worker that has closed said what it left open: news of anything else says nothing new, and nobody
+        gets it. What was reserved for a decision that it left open, and was not spent, goes to the pool. Of one that is
+        said to be dead nobody knows.
         """
 
     @abstractmethod

@@ -122,8 +122,8 @@ FAMILIES = (
     of_arms(COUNTER, "expired", "Decisions for an arm that have expired.", lambda arm: [({}, arm.expired)]),
     of_arms(GAUGE, "arm_pending", "Decisions for an arm that are not settled.", lambda arm: [({}, arm.pending)]),
     of_arms(GAUGE, "arm_active", "1 if an arm is in play.", lambda arm: [({}, arm.status == ACTIVE)]),
-    of_arms(GAUGE, "arm_reward_mean", "Mean reward of an arm.", lambda arm: [({}, arm.reward)]),
-    of_arms(GAUGE, "arm_cost_mean", "Mean cost of an arm.", lambda arm: by_resource(arm.cost)),
+    of_arms(GAUGE, "arm_reward_mean", "Mean reward of an arm.", lambda arm: [({}, arm.reward)] if arm.rewards else []),
+    of_arms(GAUGE, "arm_cost_mean", "Mean cost of an arm.", lambda arm: by_resource(arm.cost) if arm.costs else []),
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from paceline.kernels.estimates import NUMBER
 from paceline.live.config import Config
 from paceline.live.currency import Currency
 from paceline.live.decision import SAVES
@@ -35,8 +36,10 @@ class ArmStatus(NamedTuple):
     pending: int
     cancelled: int
     expired: int
-    reward: float  # mean of what was told, and
+    reward: float  # mean of what is known, 0 if nothing is, and
     cost: Any  # likewise; where resources have names, by name
+    rewards: int  # how many are known, and
+    costs: int  # likewise, of the resource of which the fewest are
 
 
 class Ages(NamedTuple):
@@ -118,6 +121,8 @@ class Glance(NamedTuple):
     statuses: list[str]
     reward: npt.NDArray[np.float64]
     cost: npt.NDArray[np.float64]
+    rewards: npt.NDArray[np.float64]
+    costs: npt.NDArray[np.float64]
 
 
 def glance_at(ledger: Ledger) -> Glance:
@@ -148,6 +153,8 @@ def glance_at(ledger: Ledger) -> Glance:
         statuses=arm_set.statuses.copy(),
         reward=known.arms.reward_mean.copy(),
         cost=known.arms.cost_mean.copy(),
+        rewards=known.arms.reward_known[NUMBER].copy(),
+        costs=known.arms.cost_known[NUMBER].copy(),
     )
 
 
@@ -224,6 +231,8 @@ def arms_of(glance: Glance, pending: list[int]) -> dict[str, ArmStatus]:
         turnout.expired,
         (glance.reward * config.max_reward).tolist(),
         costs[:, 0].tolist() if config.is_unnamed else map(dict, map(zip, repeat(config.names), costs.tolist())),
+        np.rint(glance.rewards).astype(np.int64).tolist(),
+        np.rint(glance.costs.min(axis=1)).astype(np.int64).tolist(),
         strict=True,
     )
     return dict(zip(glance.names, map(tuple.__new__, repeat(ArmStatus), fields), strict=True))

@@ -20,7 +20,7 @@ from paceline.service.host import Host
 from paceline.service.meter import Meter
 from paceline.service.operations import OPERATIONS, B, Operation
 from paceline.service.problems import Problem
-from paceline.service.requests import Call, Headers, body_of, check_body
+from paceline.service.requests import Call, Headers, body_of, check_body, headers_of
 from paceline.service.tokens import DECIDER, NOBODY, Door, Identity, check_role
 from paceline.service.wire import AtOnce
 
@@ -32,10 +32,11 @@ class Surface:
 
     ``app``     answers everything else.
     ``direct``  by the last word of the address of a bandit. Their answers are for programs, and have their headers.
+    ``meter``   counts what is no request at all.
     """
 
-    def __init__(self, app: ASGIApp, direct: "Mapping[str, Decider]") -> None:
-        self.app, self.direct = app, direct
+    def __init__(self, app: ASGIApp, direct: "Mapping[str, Decider]", meter: Meter) -> None:
+        self.app, self.direct, self.meter = app, direct, meter
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -58,6 +59,10 @@ class Surface:
         """What answers a request, if it can be answered at once."""
         handler = self.find(scope)
         return None if handler is None else handler.at_once
+
+    def count_malformed(self, status: int) -> None:
+        """A request was refused before anybody could tell what it asks for."""
+        self.meter.count("malformed", status, 0.0)
 
 
 def check_origin(headers: Headers, identity: Identity) -> None:
@@ -97,7 +102,7 @@ class Handler:
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         """The answer to a request, or the error that it meets."""
         identity, body, role = NOBODY, None, self.operation.role
-        headers: Headers = dict(scope["headers"])
+        headers = headers_of(scope)
         if role is not None:
             identity = await self.door.identify(headers.get(b"authorization"))
             check_origin(headers, identity)
@@ -120,11 +125,13 @@ class Decider(Handler):
     def at_once(self, scope: Scope, content: bytes) -> Answer | None:
         """The answer to a request that is here as a whole; None, and nothing has happened, if it takes the store."""
         hosted = self.host.joined.get(scope["path_params"]["bandit"])
-        known, headers = self.door.known_now(), dict(scope["headers"])
-        if hosted is None or known is None or b"idempotency-key" in headers:
+        known, began = self.door.known_now(), time.perf_counter()
+        if hosted is None or known is None:
             return None
-        began = time.perf_counter()
         try:
+            headers = headers_of(scope)
+            if b"idempotency-key" in headers:
+                return None
             identity = self.door.identify_among(known, headers.get(b"authorization"))
             check_origin(headers, identity)
             check_role(identity, DECIDER)
@@ -188,4 +195,4 @@ def make_app(host: Host, *, token: str | None = None, is_open: bool = True) -> A
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False  # an address is right, or it is none
-    return Surface(app, {one.path.removeprefix(f"{B}/"): handler for one, handler in deciders.items()})
+    return Surface(app, {one.path.removeprefix(f"{B}/"): handler for one, handler in deciders.items()}, meter)

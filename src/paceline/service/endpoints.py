@@ -12,6 +12,7 @@ from paceline.service.answers import Answer
 from paceline.service.history import as_columns
 from paceline.service.hosted import Hosted
 from paceline.service.limits import MOST_STREAMS
+from paceline.service.meter import pool_text
 from paceline.service.openapi import DOCUMENT
 from paceline.service.problems import Problem, document
 from paceline.service.requests import Call
@@ -248,10 +249,14 @@ async def readyz(call: Call) -> Response:
 
 
 async def metrics(call: Call) -> Response:
-    """Numbers for Prometheus: the bandits as this worker sees them, and the service itself."""
+    """Numbers for Prometheus: the bandits as this worker sees them, and the service itself.
+
+    The pools are those of the last pictures, which are seconds old: a scrape does not wait for the store.
+    """
+    pools = {name: hosted.state["fleet"]["pool"] for name, hosted in call.host.joined.items() if hosted.state}
     seen = {name: hosted.status() for name, hosted in call.host.joined.items()}
     statuses = {name: status for name, status in seen.items() if status is not None}
-    text = prometheus_text(statuses) + call.meter.text(time.time())
+    text = prometheus_text(statuses) + pool_text(pools) + call.meter.text(time.time())
     return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

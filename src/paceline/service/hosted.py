@@ -244,8 +244,8 @@ class Hosted:
 
     async def credit(self, amount: Any, by: str, key: str | None) -> None:
         """Money that comes in; with the same key once."""
-        await self.in_thread(self.store.credit, self.name, credit_units(self.config, amount), by, key)
-        await self.after_act(by, {"credit": amount})
+        if await self.in_thread(self.store.credit, self.name, credit_units(self.config, amount), by, key):
+            await self.after_act(by, {"credit": amount})
 
     async def close_worker(self, worker: str, life: str, by: str) -> None:
         """An operator asserts that a worker is dead."""

@@ -1,7 +1,11 @@
 """What the service counts of itself: requests by operation and status, and how long they took."""
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from itertools import accumulate
+from typing import Any
+
+from paceline.live.metrics import by_resource, label_pairs
 
 EDGES = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1.0)  # seconds
 
@@ -49,3 +53,16 @@ class Meter:
         lines += ("# HELP paceline_service_up_seconds Since the start.", "# TYPE paceline_service_up_seconds gauge")
         lines.append(f"paceline_service_up_seconds {now - self.began!r}")
         return "".join(f"{line}\n" for line in lines)
+
+
+def pool_text(pools: Mapping[str, Any]) -> str:
+    """What is in the pools of fleets, by their names. All processes show the same: it is not to be added up.
+
+    >>> print(pool_text({"ads": 2.5}).splitlines()[2])
+    paceline_pool{bandit="ads",resource="cost"} 2.5
+    """
+    lines = ["# HELP paceline_pool In the pool, for whichever process needs it.", "# TYPE paceline_pool gauge"]
+    for name, pool in pools.items():
+        for labels, value in by_resource(pool):
+            lines.append(f"paceline_pool{{{label_pairs({'bandit': name, **labels})}}} {value!r}")
+    return "".join(f"{line}\n" for line in lines)

@@ -96,7 +96,7 @@ KEY = parameter(
 
 def refusals_of(operation: Operation) -> set[int]:
     """The statuses with which an operation may refuse."""
-    found = set(operation.refusals)
+    found = {400, *operation.refusals}
     if operation.role is not None:
         found |= {401, 403, 421}
     if "bandit" in operation.parameters:
@@ -104,7 +104,7 @@ def refusals_of(operation: Operation) -> set[int]:
     if operation.path == "/v1/bandits":
         found.add(503)
     if operation.body is not None:
-        found |= {400, 409, 413, 415, 422, 429, 503}
+        found |= {409, 413, 415, 422, 429, 503}
     return found
 
 

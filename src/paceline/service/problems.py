@@ -1,6 +1,7 @@
 """What went wrong, as application/problem+json (RFC 9457)."""
 
 import logging
+import time
 from collections.abc import Mapping
 
 from starlette.exceptions import HTTPException
@@ -21,6 +22,7 @@ from paceline.service.answers import Answer, raw
 
 LOG = logging.getLogger("paceline.service")
 MEDIA_TYPE = "application/problem+json"
+SAID_AGAIN = 10.0  # seconds
 RETRY_AFTER = {"Retry-After": "1"}
 
 
@@ -87,10 +89,30 @@ def answer(error: Exception) -> Answer:
         return document(status, "the service made a mistake; its log says which", headers)
     if isinstance(error, StoreFailed | JournalFailed | JournalInUse) and not isinstance(error, NotYet):
         # Where the store is, and who we are to it, is nobody's business, least of all before there was a token.
-        LOG.warning("a request cannot be answered now: %s", in_one_line(error))
+        OUTAGE.say(in_one_line(error))
         what = "store" if isinstance(error, StoreFailed) else "journal"
         return document(status, f"the {what} cannot take it now; the log of the service says why", headers)
     return document(status, str(error), headers)
+
+
+class Outage:
+    """Says in the log why requests cannot be answered: not for each of thousands, but every ten seconds."""
+
+    def __init__(self) -> None:
+        self.why, self.when, self.more = "", 0.0, 0  # what was last said, when, and how many had the same fate since
+
+    def say(self, why: str) -> None:
+        """One more request cannot be answered."""
+        now = time.monotonic()
+        if why == self.why and now - self.when < SAID_AGAIN:
+            self.more += 1
+            return
+        others = f" (so it was with {self.more} before)" if self.more else ""
+        LOG.warning("a request cannot be answered now: %s%s", why, others)
+        self.why, self.when, self.more = why, now, 0
+
+
+OUTAGE = Outage()
 
 
 def answer_of_http(error: HTTPException) -> Answer:

@@ -19,6 +19,8 @@ from paceline.service.tokens import Identity
 
 Headers = dict[bytes, bytes]  # their names in lower case
 
+# Of two, whoever is in front of the service may have looked at the other.
+ONCE = frozenset({b"host", b"authorization", b"content-type", b"content-length", b"idempotency-key", b"sec-fetch-site"})
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 check_bandit = checker(NAME)
 
@@ -71,6 +73,18 @@ class Call(NamedTuple):
         """The bandit that the address names."""
         found = self.host.joined.get(self.scope["path_params"]["bandit"])
         return found or await self.host.bandit(self.bandit_name())
+
+
+def headers_of(scope: Scope) -> Headers:
+    """The headers of a request; those that decide something must not come twice."""
+    given = scope["headers"]
+    headers = dict(given)
+    if len(headers) < len(given):
+        names = [name for name, _ in given]
+        twice = sorted(name for name in ONCE if names.count(name) > 1)
+        if twice:
+            raise Problem(400, f"a request must have one header {twice[0].decode()}, got {names.count(twice[0])}")
+    return headers
 
 
 def check_body(headers: Headers) -> None:

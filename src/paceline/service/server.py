@@ -46,20 +46,28 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """SIGTERM or Ctrl-C."""
+        """SIGTERM, Ctrl-C or a closed terminal."""
         LOG.info("stopping: requests finish, and what is held is handed back")
         super().handle_exit(sig, frame)
         self.host.stop()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop at SIGTERM and Ctrl-C; both are the proper end of a service."""
-        before = {sig: signal.signal(sig, self.handle_exit) for sig in (signal.SIGTERM, signal.SIGINT)}
+        """Stop at all of them; each is the proper end of a service."""
+        before = {sig: signal.signal(sig, self.handle_exit) for sig in ends()}
         try:
             yield
         finally:
             for sig, handler in before.items():
                 signal.signal(sig, handler)
+
+
+def ends() -> list[signal.Signals]:
+    """The signals that end a service: SIGTERM, Ctrl-C, and that the terminal was closed, unless `nohup` says no."""
+    found = [signal.SIGTERM, signal.SIGINT]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        found.append(signal.SIGHUP)
+    return found
 
 
 def is_local(host: str) -> bool:

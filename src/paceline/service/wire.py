@@ -9,6 +9,7 @@ small answer takes, and whoever is woken by the first of several does not have t
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, cast
 
@@ -22,6 +23,10 @@ from paceline.service.problems import document
 SMALL = 1 << 15  # bytes of a body that is waited for as a whole
 KEPT_OPEN = 65.0  # seconds that a connection may be idle; a proxy in front closes its own after 60
 ARRIVES = 60.0  # seconds in which a request must have come in
+
+# What strangers send is no news: it is counted, and a line for each would let anybody fill the disk.
+QUIET = logging.getLogger("paceline.service.wire")
+QUIET.setLevel(logging.ERROR)
 
 AtOnce = Callable[[Scope, bytes], Answer | None]  # None if something has to be waited for
 
@@ -62,6 +67,9 @@ class Prompt(Protocol):
     def prompt(self, scope: Scope) -> AtOnce | None:
         """What answers a request, if it can be answered at once."""
 
+    def count_malformed(self, status: int) -> None:
+        """A request was refused before anybody could tell what it asks for."""
+
 
 class Connection(HttpToolsProtocol):
     """One connection."""
@@ -75,6 +83,7 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody has come."""
+        self.logger = QUIET
         super().connection_made(cast(asyncio.Transport, Gathering(transport, self.loop)))
         self.since = self.loop.time()
 
@@ -92,6 +101,7 @@ class Connection(HttpToolsProtocol):
 
     def refuse(self, answer: Answer) -> None:
         """Say why, and close: what comes after it cannot be told apart."""
+        cast(Prompt, self.app).count_malformed(answer.status_code)
         self.transport.write(answer.in_one_piece(self.first_lines(), keep_alive=False))
         self.transport.close()
 
@@ -102,9 +112,10 @@ class Connection(HttpToolsProtocol):
         self.is_in_head, self.head = True, 0
 
     def on_headers_complete(self) -> None:
-        """The head of a request is whole."""
+        """The head of a request is whole. Fields that come behind the body are not part of it (RFC 9110, 6.5.1)."""
         self.is_in_head = False
         super().on_headers_complete()
+        self.headers = []
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         """The head of a request is here, and it is its turn."""

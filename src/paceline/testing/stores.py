@@ -113,8 +113,8 @@ def keeps_the_pool(store: Store, fleet: str) -> None:
     late = one.message()
     assert one.sync().pool == (4 * UNITS,), "what is handed back is not in the pool"
     assert store.sync(fleet, late).pool == (4 * UNITS,), "a message that was overtaken counts"
-    store.credit(fleet, {"cost": UNITS}, by="me", key="k")
-    store.credit(fleet, {"cost": UNITS}, by="me", key="k")
+    new = [store.credit(fleet, {"cost": UNITS}, by="me", key="k") for _ in range(2)]
+    assert new == [True, False], "it is not said whether a credit has come in now"
     other_amount = is_refused(InvalidValue, lambda: store.credit(fleet, {"cost": 2 * UNITS}, by="me", key="k"))
     assert other_amount, "a credit with the same key and another amount is not refused"
     store.credit(fleet, {"cost": UNITS}, by="me")
@@ -187,13 +187,10 @@ def delivers_news(store: Store, fleet: str) -> None:
     assert [document["id"] for _, document in one.sync().news] == ["one-2", "one-3"], "news is lost, or out of order"
     other.cursor = other.sync().news[0][0]
     store.close_worker(fleet, "one", "one", by="me")
-    store.send(fleet, [("nobody", {"id": "nobody-1"})])
+    store.send(fleet, [("one", {"id": "one-4"}), ("nobody", {"id": "nobody-1"})])
     store.send(fleet, [])
-    assert [document["id"] for _, document in other.sync().news] == [
-        "one-2",
-        "one-3",
-        "nobody-1",
-    ], "news of the dead is lost"
+    found = [document["id"] for _, document in other.sync().news]
+    assert found == ["one-2", "one-3", "one-4"], "news of the dead is lost, or there is some of nobody"
 
 
 def keeps_estates(store: Store, fleet: str) -> None:
@@ -202,10 +199,18 @@ def keeps_estates(store: Store, fleet: str) -> None:
     peer, heir = Peer(store, fleet, "w"), Peer(store, fleet, "heir")
     peer.figures = Figures(9, (7 * UNITS,), (0,), (7 * UNITS,), {})
     peer.sync()
-    store.send(fleet, [("w", {"id": "w-1.0", "reward": 1.0, "cost": 0.25})])
+    Peer(store, fleet, "dead")
+    store.close_worker(fleet, "dead", "dead", by="me")
+    store.send(fleet, [("dead", {"id": "dead-2.0", "reward": 1.0, "cost": 0.0})])
+    assert [document["id"] for _, document in peer.sync().news] == ["dead-2.0"], "news of the dead is lost"
+    store.send(fleet, [("w", {"id": "w-1.0", "reward": 1.0, "cost": 0.25})] * 2)
     estate = dict.fromkeys(range(1, 8), Left((UNITS,)))
     store.sync(fleet, peer.message(closing=True)._replace(estate=estate))
-    assert store.account(fleet).pool == (8 * UNITS + 3 * UNITS // 4,), "news that was waiting is not settled"
+    found = store.account(fleet).pool
+    assert found == (8 * UNITS + 3 * UNITS // 4,), "news that was waiting is not settled, or as that of a namesake"
+    learned = [document["id"] for _, document in heir.sync().news]
+    assert learned == ["dead-2.0", "w-1.0"], "news that was waiting is lost, or teaches twice"
+    heir.cursor = heir.sync().news[-1][0]
     news = [{"id": "w-2.0", "cost": 0.5}, {"id": "w-3.0", "cancel": True}, {"id": "w-4.0", "expire": True}]
     for each in (
         *news,
