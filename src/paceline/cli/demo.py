@@ -32,6 +32,7 @@ def run(options: argparse.Namespace) -> None:
 
     from paceline import checks
     from paceline.fleet.store import open_store
+    from paceline.interrupts import signals_held
     from paceline.service.demo import NAME, SETTINGS, Campaign
     from paceline.service.server import ends, serve
 
@@ -41,7 +42,9 @@ def run(options: argparse.Namespace) -> None:
     for number in ends():  # before there is a service that heeds them: whatever ends this, the folder goes
         if number != signal.SIGINT:
             signal.signal(number, lambda number, _: sys.exit(128 + number))
-    with TemporaryDirectory(prefix="paceline-demo-") as folder, ExitStack() as stack:
+    with ExitStack() as stack:
+        with signals_held():  # a folder that is made, and not known yet, would stay
+            folder = stack.enter_context(TemporaryDirectory(prefix="paceline-demo-"))
         store = open_store(f"sqlite:///{Path(folder) / 'demo.db'}")
         store.make(NAME, SETTINGS, "demo")
 
@@ -54,5 +57,4 @@ def run(options: argparse.Namespace) -> None:
                 webbrowser.open(address)
 
         serve(store, port=options.port, worker="demo", ready=begin)
-        stack.close()
     print("The demonstration is over; nothing is left of it.")
