@@ -87,3 +87,36 @@ def test_a_cost_just_above_the_largest_is_refused(tmp_path, number, most):
         bandit.tell(1, cost=number)
     assert bandit.spent == 0.0
     check_reopened(bandit, tmp_path)
+
+
+def pulled(bandit: Bandit, rounds: int) -> list:
+    """The ids of what is pulled in so many rounds."""
+    decisions = [bandit.ask() for _ in range(rounds)]
+    return [decision.id for decision in decisions if decision.arm is not None]
+
+
+@pytest.mark.parametrize("budget", [0.1, 1 / 3, 0.5])
+@pytest.mark.parametrize("cap", [1.0, 2.0])
+def test_a_stock_at_its_cap_pays_for_all_that_it_holds(cap, budget):
+    """What was rounded off the line is lost at the cap: not as a unit of it, nor does it come back later."""
+    bandit, rate = Bandit(["a"], budget=budget, cap=cap), Fraction(budget)
+    ids = pulled(bandit, 100)
+    assert len(ids) == cap
+    for _ in range(20):
+        bandit.ask()
+        assert (bandit.reserved, bandit.headroom, bandit.status().overdrawn, bandit.credited) == (cap, 0.0, 0.0, cap)
+    bandit.tell(ids[0], reward=1.0, cost=0.5)
+    line = Fraction(cap)
+    for _ in range(10):
+        bandit.ask()
+        line = min(line + rate, Fraction(cap) + Fraction(0.5))
+        assert line - Fraction(1, 2**32) < Fraction(bandit.credited) <= line
+
+
+def test_a_resource_with_little_income_keeps_it_while_another_is_at_its_cap():
+    """Less than a unit a round would come to nothing if rates began anew with every round."""
+    budget, largest = {"full": 0.1, "fine": 2.0**-33}, {"full": 1.5, "fine": 0.0}
+    bandit = Bandit(["a"], budget=budget, cap={"full": 2.0}, max_cost=largest, scale={"fine": 1.0})
+    assert len(pulled(bandit, 400)) == 1
+    assert bandit.credited["fine"] == 200 * 2.0**-32
+    assert 2.0 - 2.0**-31 <= bandit.credited["full"] <= 2.0  # a unit on a scale of 1.5

@@ -928,10 +928,7 @@ class Life(RuleBasedStateMachine):
             assert reserved >= books.reserved(d)
             assert credited - spent <= income - charged
             if not books.overrun(d):
-                # At a cap the part of a unit that was rounded off the line is lost, too (see `overflow`): where all of
-                # the stock is reserved, the line in whole units is one below the true one, which is the cap.
-                rounded_off = books.lines[d].unit if books.lines[d].cap is not None else 0
-                assert spent + reserved <= credited + rounded_off
+                assert spent + reserved <= credited
             if books.lines[d].cap is None:
                 assert credited <= income
                 assert credited + held <= income + books.lines[d].held
@@ -948,6 +945,8 @@ class Life(RuleBasedStateMachine):
             lost = line.slack(books.rounds)
             if line.cap is not None:  # pulls that were rounded up leave less in stock; at the cap two units more go
                 lost += paid + 2 * line.unit
+            if any(other.cap is not None for other in books.lines if other is not line):
+                lost += line.unit * books.rounds  # where all of another stock is reserved at its cap, rates begin anew
             assert credited >= books.income(d) - lost
             assert held >= line.held - lost
 

@@ -18,10 +18,10 @@ sums of integers are exact, so what holds for the counts holds for the true real
     true sum of costs  <=  units spent * 2**-32  <=  units of the line * 2**-32  <=  true line.
 
 Rounding to a float is monotone, so comparing the reported floats cannot show an overspend either. The price is at most
-2**-32 per pull: under 0.0006 in 2.5 million rounds. A budget rate is held to 63 binary places, exactly for c >= 2**-10.
-Counts stay below 2**63 for fewer than 2**31 rounds, the most that a simulation accepts. (A live program with amounts
-in its own currency chooses a unit that is a power of two in that currency, so that there, too, nothing is rounded the
-wrong way.)
+2**-32 per pull, and where there are several resources per round in which one of them is at its cap: under 0.0006 in 2.5
+million rounds. A budget rate is held to 63 binary places, exactly for c >= 2**-10. Counts stay below 2**63 for fewer
+than 2**31 rounds, the most that a simulation accepts. (A live program with amounts in its own currency chooses a unit
+that is a power of two in that currency, so that there, too, nothing is rounded the wrong way.)
 """
 
 import math
@@ -39,6 +39,7 @@ UNIT_BITS = 32
 UNITS = 1 << UNIT_BITS
 PART_BITS = 31
 UNLIMITED = 2**63 - 1  # a cap that no count reaches
+FINE = 1 << 16  # units of income a round of which less than a unit is next to nothing
 
 # Counts of the engine that do not belong to one resource.
 TALLY = np.dtype(
@@ -154,18 +155,34 @@ def paced_headroom(books: Books, d: int, headroom: float) -> float:
 
 
 @kernel
+def forgets_little(books: Books, d: int) -> bool:
+    """Whether no resource but d would lose more than a tiny share of a round's income if rates began anew."""
+    for other in range(len(books.rate)):
+        if other != d and books.rate_part[other] > 0 and books.rate[other] < FINE:
+            return False
+    return True
+
+
+@kernel
 def overflow(books: Books, d: int) -> int:
     """The units above the cap, which are lost.
 
-    Where the true line is not a whole number of units, one more: what was rounded off it is lost, too, and must not
-    come back with the next round's income.
+    Where the true line is not a whole number of units, what was rounded off it is lost, too, and must not come back
+    with the next round's income. So the rates begin anew, by which it is forgotten, and the stock is the cap. A unit
+    less would not pay for a largest cost that is as large, nor cover all that may be reserved. Other resources lose
+    less than a unit by it. Where that would be much to one of them, one unit of this resource is lost instead, unless
+    all of the stock is reserved.
     """
     stock = line_units(books, d) - books.spent[d]
     if stock < books.cap[d]:  # compared, not subtracted: after an overrun the difference may not fit 64 bits
         return 0
     over = stock - books.cap[d]
     rounded_off = (books.rate_part[d] * (books.tally.t - books.tally.since)) & ((1 << PART_BITS) - 1)
-    return int(over + 1 if rounded_off > 0 else over)
+    if rounded_off > 0:
+        if books.reserved[d] < books.cap[d] and not forgets_little(books, d):
+            return int(over + 1)
+        fold_income(books, books.rate)
+    return int(over)
 
 
 @kernel
