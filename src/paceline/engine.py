@@ -233,7 +233,7 @@ def tell(
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
     for d in range(len(state.resources)):
         books.cost[d] = cost[d]
-        settle_one(books, arm, d, released[d], charged[d])
+        settle_one(books, state.resources, arm, d, released[d], charged[d])
     state.pending[arm] -= 1
     conclude(params, books, state, Decision(arm, reason, tag), reward)
     books.tally.told += 1
@@ -255,7 +255,7 @@ def tell_part(params: Any, storage: Storage, arm: int, reward: float, cost: Any,
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
     for d in range(len(state.resources)):
         books.cost[d] = cost[d]
-        settle_one(books, arm, d, released[d], charged[d])
+        settle_one(books, state.resources, arm, d, released[d], charged[d])
     take_part(params, books, state, arm, reward)
 
 
@@ -279,7 +279,7 @@ def tell_rest(
     state = State(storage.clock[0], storage.record[0], *state_rows(storage))
     for d in range(len(state.resources)):
         books.cost[d] = cost[d]
-        settle_one(books, arm, d, released[d], charged[d])
+        settle_one(books, state.resources, arm, d, released[d], charged[d])
     conclude_rest(params, books, state, Decision(arm, reason, tag), reward, ahead)
     books.tally.told += 1
 

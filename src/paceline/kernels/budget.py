@@ -155,16 +155,16 @@ def paced_headroom(books: Books, d: int, headroom: float) -> float:
 
 
 @kernel
-def forgets_little(books: Books, d: int) -> bool:
+def forgets_little(books: Books, resources: Any, d: int) -> bool:
     """Whether no resource but d would lose more than a tiny share of a round's income if rates began anew."""
-    for other in range(len(books.rate)):
+    for other in range(len(resources)):
         if other != d and books.rate_part[other] > 0 and books.rate[other] < FINE:
             return False
     return True
 
 
 @kernel
-def overflow(books: Books, d: int) -> int:
+def overflow(books: Books, resources: Any, d: int) -> int:
     """The units above the cap, which are lost.
 
     Where the true line is not a whole number of units, what was rounded off it is lost, too, and must not come back
@@ -179,9 +179,9 @@ def overflow(books: Books, d: int) -> int:
     over = stock - books.cap[d]
     rounded_off = (books.rate_part[d] * (books.tally.t - books.tally.since)) & ((1 << PART_BITS) - 1)
     if rounded_off > 0:
-        if books.reserved[d] < books.cap[d] and not forgets_little(books, d):
+        if books.reserved[d] < books.cap[d] and not forgets_little(books, resources, d):
             return int(over + 1)
-        fold_income(books, books.rate)
+        fold_income(books, resources)
     return int(over)
 
 
@@ -202,7 +202,7 @@ def open_round(books: Books, resources: Any, rate: Floats, headroom: Floats, pla
             books.held_rounds[d] -= 1
         line, spent = line_units(books, d), books.spent[d]
         if line - spent >= books.cap[d]:
-            over = overflow(books, d)
+            over = overflow(books, resources, d)
             books.lost[d] += over
             line -= over
         if books.credited[d] != books.unpaced[d]:
@@ -256,31 +256,31 @@ def units_for(cost: float) -> int:
 def settle(books: Books, resources: Any, arm: int) -> None:
     """Release the reservation of a pull and charge the costs that are in ``books.cost``."""
     for d in range(len(resources)):
-        settle_one(books, arm, d, books.largest[arm, d], units_for(books.cost[d]))
+        settle_one(books, resources, arm, d, books.largest[arm, d], units_for(books.cost[d]))
 
 
 @kernel
 def charge(books: Books, resources: Any) -> None:
     """Charge the costs in ``books.cost`` of a pull for which nothing was set aside: they are known at once."""
     for d in range(len(resources)):
-        move(books, d, 0, units_for(books.cost[d]))
+        move(books, resources, d, 0, units_for(books.cost[d]))
 
 
 @kernel
-def settle_one(books: Books, arm: int, d: int, released: int, charged: int) -> None:
+def settle_one(books: Books, resources: Any, arm: int, d: int, released: int, charged: int) -> None:
     """Release and charge units of one resource for a pull; what was set aside is released in one piece."""
     if released > 0:
         books.unpaid[arm, d] -= 1.0
-    move(books, d, released, charged)
+    move(books, resources, d, released, charged)
 
 
 @kernel
-def move(books: Books, d: int, released: int, charged: int) -> None:
+def move(books: Books, resources: Any, d: int, released: int, charged: int) -> None:
     """Release and charge units of one resource."""
     books.reserved[d] -= released
     books.spent[d] += charged
     if charged < 0:  # a refill may run over
-        books.lost[d] += overflow(books, d)
+        books.lost[d] += overflow(books, resources, d)
 
 
 @kernel

@@ -63,7 +63,7 @@ def add_income(ledger: "Ledger", d: int, units: int, over: int = 0, rate: bool =
     books.credited[d] += units
     if not rate:
         books.unpaced[d] += units
-    books.lost[d] += overflow_of(books, d)
+    books.lost[d] += overflow_of(books, ledger.no_units, d)
 
 
 def pace(ledger: "Ledger", event: Pace) -> None:

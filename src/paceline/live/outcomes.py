@@ -120,7 +120,7 @@ def note_overrun(ledger: "Ledger", pull: Pull, costs: Costs) -> None:
 def release_and_charge(ledger: "Ledger", number: int, pull: Pull, told: Told, released: Units, charged: Units) -> None:
     """Release and charge units for a pull of which nothing new is known."""
     for d, units in enumerate(zip(released, charged, strict=True)):
-        move_units(ledger.arm_set.books, d, *units)
+        move_units(ledger.arm_set.books, ledger.no_units, d, *units)
     ledger.arm_set.drop_unpaid(pull.slot, released)
     account(ledger, number, pull, told, released, charged)
 
@@ -205,7 +205,7 @@ def cancel(ledger: "Ledger", event: Cancel) -> None:
     ledger.expired_pulls.pop(number, None)
     charged = ledger.no_units if pull.told is None else pull.told.charged
     for d, units in enumerate(zip(pull.reserved, charged, strict=True)):
-        move_units(ledger.arm_set.books, d, units[0], -units[1])
+        move_units(ledger.arm_set.books, ledger.no_units, d, units[0], -units[1])
     ledger.arm_set.drop_unpaid(pull.slot, pull.reserved)
     ledger.settled.keep(number, CANCELLED, ledger.remembered)
     ledger.turnout.cancelled[pull.slot] += 1
