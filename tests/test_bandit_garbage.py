@@ -5,6 +5,8 @@ import gc
 import pytest
 
 from paceline import Bandit, InvalidValue, PacelineError
+from paceline.compile import compile_ahead
+from paceline.policies import make_policy
 
 
 @pytest.fixture
@@ -39,8 +41,9 @@ def live_through(bandit, numbers):
         bandit.status()
 
 
-@pytest.mark.parametrize("policy", ["index", "thompson", "optimistic"])
+@pytest.mark.parametrize("policy", ["index", "optimistic"])
 def test_calls_of_all_kinds_leave_no_cycles(tmp_path, no_collector, policy):
+    compile_ahead([make_policy(policy)], ["live"])  # what stands in while code is compiled is left behind then
     options = {"snapshot_every": 100, "rotate_every": 150, "closed": "gzip"}
     bandit = Bandit(["a", "b"], 1.0, start=100.0, policy=policy, journal=tmp_path / "journal", **options)
     live_through(bandit, range(20))  # all compiled code is loaded

@@ -98,7 +98,8 @@ def test_rows_add_up_to_the_totals(name):
     assert (spent[:, points] == by_resource(run.spent) * UNITS).all()
     headroom = by_resource(history.headroom)
     assert (headroom.min(axis=1) == by_resource(run.min_headroom[:, np.newaxis])[:, 0]).all()
-    assert headroom[:, points] == pytest.approx(by_resource(run.headroom), abs=1e-9)
+    # A stock at its cap forgets what was rounded off the line: less than a unit in a round (`overflow`).
+    assert headroom[:, points] == pytest.approx(by_resource(run.headroom), abs=1e-9 + 400 / UNITS)
     if game.delay is None:
         for trial in range(2):
             assert headroom[trial] == pytest.approx(levels(game.problem, costs[trial]), abs=1e-6)
