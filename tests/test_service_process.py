@@ -19,6 +19,14 @@ from paceline.fleet.store import open_store
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(autouse=True)
+def hangups():
+    """What is started here heeds a closed terminal, also if the tests were started with nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
     folder = tmp_path_factory.mktemp("served")
