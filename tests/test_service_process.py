@@ -20,11 +20,13 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
-def hangups():
-    """What is started here heeds a closed terminal, also if the tests were started with nohup."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+def heeded():
+    """What is started here heeds Ctrl-C and a closed terminal, also if the tests were started where nobody does."""
+    handlers = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     yield
-    signal.signal(signal.SIGHUP, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="module")
@@ -309,7 +311,10 @@ def test_a_demonstration_that_ends_before_it_has_begun_leaves_nothing_behind(how
         while not list(tmp_path.glob("paceline-demo-*")) and time.monotonic() < end:
             time.sleep(0.001)
         demo.send_signal(how)
-        assert demo.wait(60) == 128 + how
+        try:
+            assert demo.wait(60) == 128 + how
+        finally:
+            demo.kill()
     assert list(tmp_path.iterdir()) == []
 
 
