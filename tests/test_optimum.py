@@ -1,5 +1,7 @@
 """The hull gives the solution of the linear program and of its dual."""
 
+import itertools
+
 import naive
 import numpy as np
 import play
@@ -7,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paceline.kernels.hull import best_mix
+from paceline.kernels.hull import best_base, best_mix, is_best
 from paceline.kernels.jit import plain
 from paceline.problems.optimum import solve
 
@@ -127,6 +129,32 @@ def test_compiled_equals_plain(arms, budget):
 def test_compiled_equals_plain_on_random_problems(levels):
     for problem in random_problems(2000, seed=5, levels=levels):
         assert best_mix(*problem) == plain(best_mix)(*problem)
+
+
+@settings(max_examples=500)
+@given(arms=st.lists(st.tuples(unit, unit), min_size=1, max_size=5), budget=budgets)
+def test_a_guess_makes_no_difference(arms, budget):
+    assert_same_for_every_guess(*map(np.array, zip(*arms, strict=True)), budget)
+
+
+@pytest.mark.parametrize("levels", [None, 4])
+def test_a_guess_makes_no_difference_on_random_problems(levels):
+    for rewards, costs, budget in random_problems(1000, seed=6, levels=levels):
+        assert_same_for_every_guess(rewards, costs, budget)
+
+
+def assert_same_for_every_guess(rewards, costs, budget):
+    expected = plain(best_mix)(rewards, costs, budget)[:2]
+    for guess in itertools.product(range(-1, len(rewards) + 2), repeat=2):  # also numbers that no arm has
+        base = np.array(guess)
+        assert best_base(rewards, costs, budget, base) == expected
+        assert tuple(base) == expected
+
+
+def test_a_good_guess_is_seen_to_be_one():
+    for rewards, costs, budget in random_problems(1000, seed=7, levels=None):
+        expensive, cheap, _ = plain(best_mix)(rewards, costs, budget)
+        assert is_best(rewards, costs, budget, expensive, cheap) == (expensive != cheap)
 
 
 DEGENERATE = {

@@ -64,7 +64,7 @@ class Scratch(NamedTuple):
     rewards: Floats  # (K,)
     costs: Floats  # (D, K)
     shares: Floats  # (K,), of the arms of a base
-    members: Ints  # room for a program, see `program_in`
+    members: Ints  # room for a program, see `program_in`; with one resource, for a guess at the base (`best_base`)
     block: Floats
 
 

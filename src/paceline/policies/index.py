@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline import checks
-from paceline.kernels.hull import best_mix
+from paceline.kernels.hull import best_base
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import GUARD, SKIP, Decision, State
 from paceline.policies.common_prior import CENTRE, Beliefs, Lows, is_known, new_beliefs, pairs, renew_arm, take_in
@@ -128,7 +128,7 @@ def headroom_for(state: State, expensive: int, cheap: int) -> float:
 def find_base(state: State) -> Base:
     """The best base of the centres in the scratch arrays."""
     rewards, costs, rate = state.scratch.rewards, state.scratch.costs[0], state.rate[0]
-    expensive, cheap, _ = best_mix(rewards, costs, rate)
+    expensive, cheap = best_base(rewards, costs, rate, state.scratch.members)
     price = base_price(rewards, costs, expensive, cheap)
     level = rewards[cheap] - price * costs[cheap] if cheap < rewards.size else 0.0
     if expensive == cheap:

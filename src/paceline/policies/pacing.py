@@ -5,7 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from paceline.kernels.estimates import cost_variance, known_costs
+from paceline.kernels.estimates import known_costs
 from paceline.kernels.jit import kernel
 from paceline.kernels.state import SKIP, Decision, State
 
@@ -64,13 +64,13 @@ def needed_with_doubt(state: State, expensive: int, cheap: int, doubt: float) ->
     arms, largest, rate = state.arms, state.largest, state.rate[0]
     if cheap == arms.pulls.size:
         return fit_stock(state, 0, largest[expensive, 0], largest[expensive, 0])
-    known = known_costs(arms, cheap, 0).number
-    drift = rate - arms.cost_mean[cheap, 0]
+    known, mean = known_costs(arms, cheap, 0), arms.cost_mean[cheap, 0]
+    drift = rate - mean
+    squares = max(known.squares - known.number * mean * mean, 0.0) + doubt  # n v
     buffer = 0.0
-    if drift > 0.0 and known > 0:
-        spread = cost_variance(arms, cheap, 0) + doubt / known
-        if spread > 0.0:
-            buffer = spread / (2.0 * drift) * math.log1p(state.clock.t * drift * drift / spread)
+    if drift > 0.0 and known.number > 0.0 and squares > 0.0:
+        reach = squares / (known.number * drift)  # v / d
+        buffer = 0.5 * reach * math.log1p(state.clock.t * drift / reach)
     return fit_stock(state, 0, largest[expensive, 0] + largest[cheap, 0] - rate + buffer, largest[expensive, 0])
 
 
