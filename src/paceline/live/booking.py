@@ -8,7 +8,6 @@ import logging
 import math
 import os
 from collections.abc import Callable, Mapping
-from itertools import islice
 from threading import RLock
 from typing import Any
 
@@ -21,6 +20,7 @@ from paceline.live.events import Event, Expire, Facts, Failed, write
 from paceline.live.forks import watch
 from paceline.live.journal import Journal
 from paceline.live.keeper import Keeper
+from paceline.live.layers import first_rows
 from paceline.live.ledger import Ledger, Note, milliseconds
 from paceline.live.pulls import ASKED, is_awaited
 from paceline.live.status import RECOVERED, STARVING, starving
@@ -266,7 +266,7 @@ class Booking:
         self._starves = trouble is not None
         waiting = ledger.count_awaited()
         if waiting >= self._waits:
-            oldest = next(filter(is_awaited, islice(ledger.pending.values(), LOOK_AT_ONCE)), None)
+            oldest = next(filter(is_awaited, first_rows(ledger.pending, LOOK_AT_ONCE)), None)
             LOG.warning(
                 "bandit %s: %d decisions wait for their outcome%s; what is reserved for them cannot be spent%s",
                 *(self._label(), waiting),
