@@ -175,8 +175,8 @@ class Bandit(Kept):
         with self._lock:
             if self._stopped is not None:
                 self._look_again()
-            ledger = self._ledger
-            now = self._now()
+            ledger, read = self._ledger, self._time
+            now = read()  # what is called as a method would be looked for in the class first
             if ledger.deadlines.heap or ledger.deadlines.old:
                 self._expire_due(now)
             if ledger.may_fail:
@@ -241,7 +241,8 @@ class Bandit(Kept):
                     settle(ledger, number, pull, reward, costs)  # type: ignore[arg-type]  # a float
                     self._stopped = None
                 else:
-                    now = self._now()  # before anything is done: the clock may fail
+                    read = self._time
+                    now = read()  # before anything is done: the clock may fail
                     self._stopped = number, reward, costs
                     try:
                         note(write_usual_tell(number, reward, costs, now))  # type: ignore[arg-type]
