@@ -1,8 +1,8 @@
 """Bandit: decisions in a running program, under a budget that late, lost or wrong news cannot overdraw."""
 
-import asyncio
 import os
 import time
+from asyncio import to_thread
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
@@ -15,6 +15,7 @@ from paceline.live.advice import best_mix_of, prices_of
 from paceline.live.arms import ACTIVE, PAUSED, RETIRED, get_ready
 from paceline.live.booking import ASKING, FAILED
 from paceline.live.config import make_config
+from paceline.live.coroutines import ask_elsewhere
 from paceline.live.decision import Decision
 from paceline.live.estimate import ArmEstimate, arm_estimate
 from paceline.live.events import Event, write_usual_tell
@@ -276,25 +277,14 @@ class Bandit(Kept):
         ask = partial(self.ask, expires, arms=arms, max_cost=max_cost, key=key)
         if not self._commits:
             return ask()
-        asking = asyncio.ensure_future(asyncio.to_thread(ask))
-        try:
-            return await asyncio.shield(asking)
-        except asyncio.CancelledError:
-            if key is None:
-                asking.add_done_callback(self._cancel_unheard)
-            raise
-
-    def _cancel_unheard(self, asking: "asyncio.Future[Decision]") -> None:
-        """Nobody has heard of a decision."""
-        if not asking.cancelled() and asking.exception() is None and asking.result().arm is not None:
-            self.cancel(asking.result().id)
+        return await ask_elsewhere(ask, self.cancel if key is None else None)
 
     async def atell(
         self, id: int | str, reward: float | None = None, cost: Amount | None = None, *, overrun: bool = False
     ) -> None:
         """`tell` for a coroutine, likewise."""
         tell = partial(self.tell, id, reward, cost, overrun=overrun)
-        await asyncio.to_thread(tell) if self._commits else tell()
+        await to_thread(tell) if self._commits else tell()
 
     def cancel(self, id: int | str) -> None:
         """A decision was never acted on: its reservation is released, nothing is learned."""
