@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paceline import Bandit, PacelineError
-from paceline.live import ledger, shelves, snapshot, turnout
+from paceline.live import ledger, shelves, snapshot, status, turnout
 from paceline.live.layers import SOME, Layers, first_rows
 from paceline.live.picture import picture_of
 from paceline.live.pulls import Pulls
@@ -169,3 +169,29 @@ def test_thousands_that_are_gone_are_not_passed_by_in_one_go():
     assert list(first_rows(pulls, 5_000)) == []
     assert list(first_rows(pulls, 10_000)) == [(9_999,)]
     assert sum(map(len, looked.parts(SOME))) == 10_000
+
+
+def test_a_status_and_a_save_come_to_a_stop_often_though_most_decisions_are_gone(monkeypatch, tmp_path):
+    bandit = Bandit(["a", "b"], 1.0, start=1000.0, remember=0)
+    for _ in range(600):
+        bandit.ask()
+    looked = bandit._ledger.view_pending()
+    for id in range(1, 600):
+        bandit.tell(id, reward=0.5, cost=0.5)
+    stops = []
+
+    def counted(parts):
+        for part in parts:
+            yield part
+            stops.append(part)
+
+    monkeypatch.setattr(status, "AT_ONCE", 10)
+    monkeypatch.setattr(status, "in_turns", counted)
+    monkeypatch.setattr(snapshot, "in_turns", counted)
+    assert bandit.status().pending == 1
+    assert len(stops) >= 600 // 10
+    stops.clear()
+    bandit.save(tmp_path / "saved")
+    assert len(stops) >= 600 // snapshot.MANY
+    assert state_of(Bandit.load(tmp_path / "saved")) == state_of(bandit)
+    assert sum(1 for _ in looked.items()) == 600
