@@ -10,7 +10,7 @@ import time
 import urllib.request
 
 import pytest
-from asking import request
+from asking import request, request_in_time
 from command import SCRIPT, call, succeeded
 from service import ADS, PYTHON, Process, serving
 
@@ -241,7 +241,7 @@ def test_a_key_gives_the_same_decisions_after_a_kill(has_journal, tmp_path):
     more = ["--worker", "web-1", "--journal-dir", tmp_path] if has_journal else []
 
     def ask(process):
-        return request(process.address, "/v1/bandits/ads/ask", {"count": 3}, key="k")
+        return request_in_time(process.address, "/v1/bandits/ads/ask", {"count": 3}, key="k")
 
     with serving(tmp_path, *more) as process:
         request(process.address, "/v1/bandits/ads", ADS, "PUT")
@@ -250,7 +250,7 @@ def test_a_key_gives_the_same_decisions_after_a_kill(has_journal, tmp_path):
         process.stop(signal.SIGKILL)
     with serving(tmp_path, *more) as process:
         assert ask(process) == (200, first)
-        here = request(process.address, "/v1/bandits/ads")[1]["here"]
+        here = request_in_time(process.address, "/v1/bandits/ads")[1]["here"]
         pulled = [decision for decision in first["decisions"] if decision["arm"]]
         assert (here["rounds"], here["pending"]) == ((3, len(pulled)) if has_journal else (0, 0))
 
