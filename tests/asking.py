@@ -1,8 +1,12 @@
 """Requests to a service in another process, with nothing but the standard library."""
 
 import json
+import time
 import urllib.error
 import urllib.request
+
+PATIENCE = 60.0  # seconds for a bandit to be opened
+BEING_OPENED = "is being opened, which takes a while; try again"
 
 
 def value_of(content):
@@ -13,9 +17,10 @@ def value_of(content):
         return content
 
 
-def request(address, path, body=None, method=None, token=None):
+def request(address, path, body=None, method=None, token=None, key=None):
     """Status and answer, with nothing but the standard library."""
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    headers = {"Content-Type": "application/json"}
+    headers |= ({"Authorization": f"Bearer {token}"} if token else {}) | ({"Idempotency-Key": key} if key else {})
     content = None if body is None else json.dumps(body).encode()
     asked = urllib.request.Request(address + path, content, headers, method=method)
     try:
@@ -24,3 +29,15 @@ def request(address, path, body=None, method=None, token=None):
     except urllib.error.HTTPError as error:
         with error:
             return error.code, value_of(error.read())
+
+
+def request_in_time(*given, **options):
+    """The same, again and again as the answer says while a bandit takes longer to open than a request waits.
+
+    On a machine that has much else to do that may be more than ten seconds.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        status, answer = request(*given, **options)
+        if status != 503 or BEING_OPENED not in answer["detail"] or time.monotonic() > deadline:
+            return status, answer

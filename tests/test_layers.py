@@ -2,7 +2,7 @@
 
 import json
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 
 import pytest
 from bookkeeper import state_of
@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paceline import Bandit, PacelineError
-from paceline.live import ledger, shelves, snapshot, turnout
-from paceline.live.layers import Layers
+from paceline.live import ledger, shelves, snapshot, status, turnout
+from paceline.live.layers import SOME, Layers, first_rows
 from paceline.live.picture import picture_of
 from paceline.live.pulls import Pulls
 from paceline.live.shelves import Shelves
@@ -71,6 +71,9 @@ def test_layers_are_a_dictionary_and_every_view_stays_as_it_was(held, steps, kin
         assert all(pulls.find(number) == row and pulls[number] == row for number, row in model.items())
         assert all(list(view.items()) == list(seen.items()) for view, seen in views)
         assert all(list(view.values()) == list(seen.values()) for view, seen in views)
+        assert list(first_rows(pulls, 1 << 20)) == list(model.values())
+        assert all(list(chain(*view.parts(MOST))) == list(seen.items()) for view, seen in views)
+        assert all(len(part) <= MOST for view, _ in views for part in view.parts(MOST))
     views.clear()
     for _ in range(len(steps) + 1):
         pulls = pulls.merged(MOST) if isinstance(pulls, Layers) else pulls
@@ -153,3 +156,42 @@ def test_books_that_were_looked_at_are_one_dictionary_again_after_some_rounds():
     for _ in range(5):
         bandit.cancel(bandit.ask().id)
     assert isinstance(bandit._ledger.pending, Pulls)
+
+
+def test_thousands_that_are_gone_are_not_passed_by_in_one_go():
+    pulls = Layers(Pulls({number: (number,) for number in range(10_000)}))
+    looked = pulls.view()
+    for number in range(9_999):
+        del pulls[number]
+    view = pulls.view()
+    assert list(view.items()) == [(9_999, (9_999,))]
+    assert len(list(view.parts(100))) >= 10_000 // 100
+    assert list(first_rows(pulls, 5_000)) == []
+    assert list(first_rows(pulls, 10_000)) == [(9_999,)]
+    assert sum(map(len, looked.parts(SOME))) == 10_000
+
+
+def test_a_status_and_a_save_come_to_a_stop_often_though_most_decisions_are_gone(monkeypatch, tmp_path):
+    bandit = Bandit(["a", "b"], 1.0, start=1000.0, remember=0)
+    for _ in range(600):
+        bandit.ask()
+    looked = bandit._ledger.view_pending()
+    for id in range(1, 600):
+        bandit.tell(id, reward=0.5, cost=0.5)
+    stops = []
+
+    def counted(parts):
+        for part in parts:
+            yield part
+            stops.append(part)
+
+    monkeypatch.setattr(status, "AT_ONCE", 10)
+    monkeypatch.setattr(status, "in_turns", counted)
+    monkeypatch.setattr(snapshot, "in_turns", counted)
+    assert bandit.status().pending == 1
+    assert len(stops) >= 600 // 10
+    stops.clear()
+    bandit.save(tmp_path / "saved")
+    assert len(stops) >= 600 // snapshot.MANY
+    assert state_of(Bandit.load(tmp_path / "saved")) == state_of(bandit)
+    assert sum(1 for _ in looked.items()) == 600

@@ -10,7 +10,7 @@ import time
 import urllib.request
 
 import pytest
-from asking import request
+from asking import request, request_in_time
 from command import SCRIPT, call, succeeded
 from service import ADS, PYTHON, Process, serving
 
@@ -239,20 +239,18 @@ def test_with_a_journal_a_killed_service_comes_back_as_the_same_worker(tmp_path)
 @pytest.mark.parametrize("has_journal", [True, False])
 def test_a_key_gives_the_same_decisions_after_a_kill(has_journal, tmp_path):
     more = ["--worker", "web-1", "--journal-dir", tmp_path] if has_journal else []
-    body, headers = json.dumps({"count": 3}).encode(), {"Content-Type": "application/json", "Idempotency-Key": "k"}
 
     def ask(process):
-        asked = urllib.request.Request(f"{process.address}/v1/bandits/ads/ask", body, headers)
-        with urllib.request.urlopen(asked, timeout=60) as answer:
-            return json.loads(answer.read())
+        return request_in_time(process.address, "/v1/bandits/ads/ask", {"count": 3}, key="k")
 
     with serving(tmp_path, *more) as process:
         request(process.address, "/v1/bandits/ads", ADS, "PUT")
-        first = ask(process)
+        status, first = ask(process)
+        assert (status, len(first["decisions"])) == (200, 3)
         process.stop(signal.SIGKILL)
     with serving(tmp_path, *more) as process:
-        assert ask(process) == first
-        here = request(process.address, "/v1/bandits/ads")[1]["here"]
+        assert ask(process) == (200, first)
+        here = request_in_time(process.address, "/v1/bandits/ads")[1]["here"]
         pulled = [decision for decision in first["decisions"] if decision["arm"]]
         assert (here["rounds"], here["pending"]) == ((3, len(pulled)) if has_journal else (0, 0))
 

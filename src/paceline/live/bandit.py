@@ -1,8 +1,8 @@
 """Bandit: decisions in a running program, under a budget that late, lost or wrong news cannot overdraw."""
 
-import asyncio
 import os
 import time
+from asyncio import to_thread
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
@@ -15,6 +15,7 @@ from paceline.live.advice import best_mix_of, prices_of
 from paceline.live.arms import ACTIVE, PAUSED, RETIRED, get_ready
 from paceline.live.booking import ASKING, FAILED
 from paceline.live.config import make_config
+from paceline.live.coroutines import ask_elsewhere
 from paceline.live.decision import Decision
 from paceline.live.estimate import ArmEstimate, arm_estimate
 from paceline.live.events import Event, write_usual_tell
@@ -175,8 +176,8 @@ class Bandit(Kept):
         with self._lock:
             if self._stopped is not None:
                 self._look_again()
-            ledger = self._ledger
-            now = self._now()
+            ledger, read = self._ledger, self._time
+            now = read()  # what is called as a method would be looked for in the class first
             if ledger.deadlines.heap or ledger.deadlines.old:
                 self._expire_due(now)
             if ledger.may_fail:
@@ -241,7 +242,8 @@ class Bandit(Kept):
                     settle(ledger, number, pull, reward, costs)  # type: ignore[arg-type]  # a float
                     self._stopped = None
                 else:
-                    now = self._now()  # before anything is done: the clock may fail
+                    read = self._time
+                    now = read()  # before anything is done: the clock may fail
                     self._stopped = number, reward, costs
                     try:
                         note(write_usual_tell(number, reward, costs, now))  # type: ignore[arg-type]
@@ -275,25 +277,14 @@ class Bandit(Kept):
         ask = partial(self.ask, expires, arms=arms, max_cost=max_cost, key=key)
         if not self._commits:
             return ask()
-        asking = asyncio.ensure_future(asyncio.to_thread(ask))
-        try:
-            return await asyncio.shield(asking)
-        except asyncio.CancelledError:
-            if key is None:
-                asking.add_done_callback(self._cancel_unheard)
-            raise
-
-    def _cancel_unheard(self, asking: "asyncio.Future[Decision]") -> None:
-        """Nobody has heard of a decision."""
-        if not asking.cancelled() and asking.exception() is None and asking.result().arm is not None:
-            self.cancel(asking.result().id)
+        return await ask_elsewhere(ask, self.cancel if key is None else None)
 
     async def atell(
         self, id: int | str, reward: float | None = None, cost: Amount | None = None, *, overrun: bool = False
     ) -> None:
         """`tell` for a coroutine, likewise."""
         tell = partial(self.tell, id, reward, cost, overrun=overrun)
-        await asyncio.to_thread(tell) if self._commits else tell()
+        await to_thread(tell) if self._commits else tell()
 
     def cancel(self, id: int | str) -> None:
         """A decision was never acted on: its reservation is released, nothing is learned."""

@@ -5,22 +5,22 @@ the time it takes, so that the next call finds a call that was cut short, and fi
 """
 
 import logging
-import math
 import os
 from collections.abc import Callable, Mapping
-from itertools import islice
 from threading import RLock
 from typing import Any
 
 from paceline.errors import InvalidValue, JournalFailed
 from paceline.interrupts import signals_held
 from paceline.live import cut_short, requests
-from paceline.live.config import MOST_SECONDS, check_seconds
+from paceline.live.clock import milliseconds_by
+from paceline.live.config import check_seconds
 from paceline.live.decision import Decision
 from paceline.live.events import Event, Expire, Facts, Failed, write
 from paceline.live.forks import watch
 from paceline.live.journal import Journal
 from paceline.live.keeper import Keeper
+from paceline.live.layers import first_rows
 from paceline.live.ledger import Ledger, Note, milliseconds
 from paceline.live.pulls import ASKED, is_awaited
 from paceline.live.status import RECOVERED, STARVING, starving
@@ -46,7 +46,7 @@ class Booking:
     def _start(self, ledger: Ledger, clock: Callable[[], float]) -> None:
         """The parts that every bandit has."""
         self._ledger = ledger
-        self._clock = clock
+        self._clock, self._time = clock, milliseconds_by(clock)
         self._lock = RLock()
         self._stopped: object | None = None  # what is being done, or why nothing may be done any more
         self._journal: Journal | None = None
@@ -110,16 +110,7 @@ class Booking:
 
     def _now(self) -> int:
         """The time in milliseconds."""
-        clock = self._clock  # what is called as a method would be looked for in the class first
-        now = clock()
-        try:
-            if abs(now) < MOST_SECONDS:
-                return int(now * 1000.0)
-            is_number = math.isfinite(now)
-        except (TypeError, ValueError, OverflowError):
-            is_number = False
-        rule = f"in seconds, below {MOST_SECONDS:g}" if is_number else "a finite number"
-        raise InvalidValue(f"the time that clock gives must be {rule}, got {now!r}")
+        return self._time()
 
     def _number_of(self, id: Any, *news: Any) -> int | None:  # noqa: ARG002  # for those who know others
         """The number of a decision that is told something; None if somebody else is to be told."""
@@ -266,7 +257,7 @@ class Booking:
         self._starves = trouble is not None
         waiting = ledger.count_awaited()
         if waiting >= self._waits:
-            oldest = next(filter(is_awaited, islice(ledger.pending.values(), LOOK_AT_ONCE)), None)
+            oldest = next(filter(is_awaited, first_rows(ledger.pending, LOOK_AT_ONCE)), None)
             LOG.warning(
                 "bandit %s: %d decisions wait for their outcome%s; what is reserved for them cannot be spent%s",
                 *(self._label(), waiting),

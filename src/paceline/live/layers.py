@@ -7,7 +7,7 @@ into it, a few entries at a time, until there is one dictionary again.
 """
 
 from collections.abc import Iterator, MutableMapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Any
 from weakref import ref
@@ -15,8 +15,11 @@ from weakref import ref
 from paceline.live.pulls import Finds, Pulls, Row
 from paceline.live.shelves import Shelves
 
+SOME = 100  # entries that are looked at before the first of them is seen
+
 # A row, or None for a pull that is gone; in the lowest layer every pull is there.
 Layer = MutableMapping[int, Any]
+Entry = tuple[int, Row]
 
 
 class View:
@@ -25,9 +28,13 @@ class View:
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.layers = layers
 
-    def items(self) -> Iterator[tuple[int, Row]]:
+    def parts(self, most: int) -> Iterator[list[Entry]]:
+        """The pulls in the order in which they began, part by part, as `parts_of` has them."""
+        yield from parts_of(self.layers, most)  # a generator holds on to the view
+
+    def items(self) -> Iterator[Entry]:
         """Each number and its pull, in the order in which they began."""
-        yield from entries_in(self.layers)  # a generator holds on to the view
+        return chain.from_iterable(self.parts(SOME))
 
     def values(self) -> Iterator[Row]:
         """Each pull."""
@@ -92,7 +99,7 @@ class Layers(Finds):
     def __iter__(self) -> Iterator[int]:
         return map(itemgetter(0), entries_in(self.layers))
 
-    def items(self) -> Iterator[tuple[int, Row]]:  # type: ignore[override]  # a look into each layer for each is slow
+    def items(self) -> Iterator[Entry]:  # type: ignore[override]  # a look into each layer for each is slow
         """Each number and its pull, in the order in which they began."""
         return entries_in(self.layers)
 
@@ -119,15 +126,32 @@ class Layers(Finds):
         return whole if len(self.layers) == 1 and isinstance(whole, Pulls | Shelves) else self
 
 
-def entries_in(layers: Sequence[Layer]) -> Iterator[tuple[int, Row]]:
-    """Each pull with its number, in the order in which they began; of one that has changed, what it is at the top."""
+def entries_in(layers: Sequence[Layer]) -> Iterator[Entry]:
+    """Each pull with its number, in the order in which they began."""
+    return chain.from_iterable(parts_of(layers, SOME))
+
+
+def first_rows(pulls: "Pulls | Shelves | Layers", most: int) -> Iterator[Row]:
+    """The pulls that began first; so many entries are looked at, or a few more, and no others."""
+    layers = pulls.layers if isinstance(pulls, Layers) else [pulls]
+    parts = islice(parts_of(layers, SOME), -(-most // SOME))
+    return map(itemgetter(1), chain.from_iterable(parts))
+
+
+def parts_of(layers: Sequence[Layer], most: int) -> Iterator[list[Entry]]:
+    """Each pull with its number, in the order in which they began; of one that has changed, what it is at the top.
+
+    For each part at most so many entries are looked at. There may be thousands in a row that are gone: parts may be
+    short, or empty, but none takes long.
+    """
     for place, layer in enumerate(layers):
         below, above = layers[:place], layers[place + 1 :]
-        for number, noted in layer.items():
-            if below and any(number in each for each in below):  # it had its turn there
-                continue
-            row = noted
+        entries = iter(layer.items())
+        while looked_at := list(islice(entries, most)):
+            if below:
+                looked_at = [
+                    entry for entry in looked_at if not any(entry[0] in each for each in below)
+                ]  # had its turn
             for each in above:
-                row = each.get(number, row)
-            if row is not None:
-                yield number, row
+                looked_at = [(number, each.get(number, row)) for number, row in looked_at]
+            yield [entry for entry in looked_at if entry[1] is not None] if below or above else looked_at

@@ -5,7 +5,6 @@ import json
 import logging
 import math
 import os
-import time
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
@@ -23,13 +22,15 @@ from paceline.live import old_saves
 from paceline.live.config import read_config
 from paceline.live.decision import NULL, Decision
 from paceline.live.journal import PRIVATE, sync_folder
+from paceline.live.layers import View
 from paceline.live.ledger import Ledger
 from paceline.live.memory import lost_from
 from paceline.live.picture import picture_of
-from paceline.live.pulls import Pull, Told, is_told
+from paceline.live.pulls import Pull, Row, Told, is_told
 from paceline.live.reading import NONSENSE
 from paceline.live.reports import sums_of_reports
 from paceline.live.turnout import Turnout
+from paceline.live.turns import in_turns
 from paceline.policies import PolicyLike
 from paceline.policies.python_policy import Session
 
@@ -37,8 +38,6 @@ LOG = logging.getLogger("paceline")
 
 FORMAT = 3
 MANY = 50  # entries of a list that are put into text at once: others wait no longer than that takes
-REST = 0.0005  # seconds after a long piece: enough for another thread that waits for the interpreter to get it
-LONG = 1000  # characters
 PULL = ("slot", "reason", "tag", "reserved", "largest", "asked", "deadline")
 SUMS = ("pulls", "reward_sum", "reward_squares", "cost_sum", "cost_squares")  # those of costs by resource
 KNOWN = ("reward_known", "cost_known")  # of all that is known, each with a number, a sum and squares
@@ -63,11 +62,12 @@ def describe_picture(ledger: Ledger) -> dict[str, Any]:
     arm_set, config, storage = ledger.arm_set, ledger.config, ledger.arm_set.all
     state, books = state_in(storage), books_in(storage)
     turnout = ledger.turnout
+    pending: View = ledger.pending  # type: ignore[assignment]  # of a picture
     return {
         "settings": config.to_dict(),
         "rounds": ledger.rounds,
         "policy_since": ledger.policy_since,
-        "arms": Lazily(range(len(arm_set.names)), lambda slot: describe_arm(ledger, state, slot)),
+        "arms": Lazily(few(range(len(arm_set.names))), lambda slot: describe_arm(ledger, state, slot)),
         "tally": fields_of(storage.tally[0]),
         "clock": fields_of(storage.clock[0]),
         "record": fields_of(storage.record[0]),
@@ -85,10 +85,10 @@ def describe_picture(ledger: Ledger) -> dict[str, Any]:
             "skips": turnout.counts[SKIP],
             "marks": [[rounds, counts] for rounds, counts in turnout.marks],
         },
-        "open": Lazily(ledger.pending.items(), lambda entry: describe_pull(entry[0], ledger.marked(*entry))),
-        "expired_pulls": Lazily(ledger.expired_pulls, int),
-        "settled": Lazily(ledger.settled.items(), lambda entry: [entry[0], entry[1][0], list(entry[1][1])]),
-        "answers": Lazily(ledger.answers.items(), lambda entry: [entry[0], *entry[1]]),
+        "open": Lazily(pending.parts(MANY), lambda entry: describe_pull(ledger, *entry)),
+        "expired_pulls": Lazily(few(ledger.expired_pulls), int),
+        "settled": Lazily(few(ledger.settled.items()), lambda entry: [entry[0], entry[1][0], list(entry[1][1])]),
+        "answers": Lazily(few(ledger.answers.items()), lambda entry: [entry[0], *entry[1]]),
     }
 
 
@@ -107,23 +107,28 @@ def describe_arm(ledger: Ledger, state: State, slot: int) -> dict[str, Any]:
     }
 
 
-def describe_pull(number: int, pull: Pull) -> dict[str, Any]:
+def describe_pull(ledger: Ledger, number: int, row: Row) -> dict[str, Any]:
     """A pull that waits for news."""
-    told = None if pull.told is None else list(pull.told)
-    return {"id": number, **{name: getattr(pull, name) for name in PULL}, "told": told}
+    *fields, told = ledger.marked(number, row) if ledger.ended else row
+    return {"id": number, **dict(zip(PULL, fields, strict=True)), "told": None if told is None else list(told)}
 
 
 class Lazily(NamedTuple):
     """A long list whose entries are described one after the other, while others may go on."""
 
-    entries: Iterable[Any]
+    entries: Iterable[Iterable[Any]]  # a few at a time
     describe: Callable[[Any], Any]
 
     def parts(self) -> Iterator[list[Any]]:
-        """The list, a few entries at a time."""
-        entries = iter(self.entries)
-        while part := [self.describe(entry) for entry in islice(entries, MANY)]:
-            yield part
+        """The list, a few entries at a time, or none."""
+        for entries in self.entries:
+            yield [self.describe(entry) for entry in entries]
+
+
+def few(entries: Iterable[Any]) -> Iterator[list[Any]]:
+    """The same entries, a few at a time."""
+    rest = iter(entries)
+    return iter(lambda: list(islice(rest, MANY)), [])
 
 
 def restore_ledger(body: dict[str, Any], policy: PolicyLike | None = None, may_forget: bool = True) -> Ledger:
@@ -278,8 +283,8 @@ def pieces(body: dict[str, Any]) -> Iterator[str]:
         if isinstance(value, Lazily):
             separator = "["
             for part in value.parts():
-                yield separator + dumps(part)[1:-1]
-                separator = ","
+                yield separator + dumps(part)[1:-1] if part else ""
+                separator = "," if part else separator
             yield "[]" if separator == "[" else "]"
         else:
             yield dumps(value)
@@ -294,18 +299,16 @@ def dumps(value: Any) -> str:
 def write_file(path: str | os.PathLike[str], body: dict[str, Any], mode: int = PRIVATE) -> None:
     """All or nothing: a crash in the middle leaves the file that was there.
 
-    Other threads may run after every long piece.
+    Other threads may go on meanwhile.
     """
     target, digest = Path(path), hashlib.sha256()
     with all_or_nothing(target) as unfinished:
         file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with os.fdopen(file, "w", encoding="utf-8") as text:
             text.write(f'{{"what":"a paceline bandit","format":{FORMAT},"version":"{__version__}",\n"body":')
-            for piece in pieces(body):
+            for piece in in_turns(pieces(body)):
                 digest.update(piece.encode())
-                text.write(piece + "\n")
-                if len(piece) > LONG:
-                    time.sleep(REST)
+                text.write(piece + "\n" if piece else "")
             text.write(f',"sha256":"{digest.hexdigest()}"}}\n')
             text.flush()
             os.fsync(text.fileno())

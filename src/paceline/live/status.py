@@ -1,7 +1,6 @@
 """One consistent picture of a live bandit, for the eyes of an operator and for whatever scrapes it."""
 
-import time
-from itertools import islice, repeat
+from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -17,13 +16,13 @@ from paceline.live.layers import View
 from paceline.live.ledger import Ledger
 from paceline.live.pulls import ASKED, SLOT, TOLD, is_awaited, is_told
 from paceline.live.turnout import Turnout
+from paceline.live.turns import in_turns
 
 STARVING = 0.95  # share of the last rounds sat out at which a bandit is said to starve, and
 RECOVERED = 0.9  # below which it is over, so that a share that goes up and down a little is not said again and again
 FEW = 100  # rounds that say nothing yet
 AGES = {"1 s": 1.0, "10 s": 10.0, "1 min": 60.0, "10 min": 600.0, "1 h": 3600.0, "1 day": 86_400.0, "longer": np.inf}
-AT_ONCE = 1000  # pulls that are looked at before others may go on: a millisecond where they are in layers
-REST = 0.0005  # seconds: enough for another thread that waits for the interpreter to get it
+AT_ONCE = 200  # pulls that are looked at before others may go on
 
 Integers = npt.NDArray[np.int64]
 
@@ -186,21 +185,17 @@ def status_of(glance: Glance, now: int) -> Status:
 def look_through(pulls: View, arms: int) -> tuple[Integers, Integers]:
     """How many pulls of each arm are not told, and when those that are waited for were asked.
 
-    There may be a hundred thousand of them. Other threads get the interpreter after every few thousand: it does not
-    leave a function like those of NumPy before its end.
+    There may be a hundred thousand of them, and others may go on meanwhile.
     """
     pending, asked = np.zeros(arms, np.int64), [np.zeros(0, np.int64)]
-    rows = pulls.values()
-    while found := list(islice(rows, AT_ONCE)):
-        part = awaited = found
+    for found in in_turns(pulls.parts(AT_ONCE)):
+        part = awaited = [row for _, row in found]
         if any(map(itemgetter(TOLD), part)):  # some may be told, and kept back
             part = [pull for pull in part if not is_told(pull)]
             awaited = [pull for pull in part if is_awaited(pull)]
         slots = np.fromiter(map(itemgetter(SLOT), part), np.intp, len(part))
         pending += np.bincount(slots, minlength=arms)
         asked.append(np.fromiter(map(itemgetter(ASKED), awaited), np.int64, len(awaited)))
-        if len(found) == AT_ONCE:
-            time.sleep(REST)
     return pending, np.concatenate(asked)
 
 

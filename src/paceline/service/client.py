@@ -4,7 +4,6 @@ It never fails open: an answer that does not come in time is taken for "sit this
 that the service does not know of. If the answer comes after all, its decision is cancelled.
 """
 
-import asyncio
 import logging
 import os
 import threading
@@ -20,6 +19,7 @@ from urllib.parse import quote, urlsplit
 from paceline import __version__, checks
 from paceline.endings import at_end, forget
 from paceline.errors import InvalidValue, PacelineError, UnknownName
+from paceline.live.coroutines import ask_elsewhere
 from paceline.live.decision import Decision
 from paceline.live.estimate import ArmEstimate, Interval
 from paceline.service.outbox import CannotNow, Outbox
@@ -165,18 +165,8 @@ class RemoteBandit:
 
         If the coroutine is cancelled meanwhile, so is the decision, unless it has a ``key`` by which it can be had.
         """
-        asking = asyncio.ensure_future(asyncio.to_thread(partial(self.ask, expires, key=key, **given)))
-        try:
-            return await asyncio.shield(asking)
-        except asyncio.CancelledError:
-            if key is None:
-                asking.add_done_callback(self._cancel_unheard)
-            raise
-
-    def _cancel_unheard(self, asking: "asyncio.Future[Decision]") -> None:
-        """Nobody has heard of a decision."""
-        if not asking.cancelled() and asking.exception() is None and asking.result().arm is not None:
-            self.cancel(asking.result().id)
+        ask = partial(self.ask, expires, key=key, **given)
+        return await ask_elsewhere(ask, self.cancel if key is None else None)
 
     def tell(
         self, id: int | str, reward: float | None = None, cost: Amount | None = None, *, overrun: bool = False
