@@ -3,7 +3,6 @@
 import doctest
 import re
 import runpy
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -56,16 +55,6 @@ def test_every_public_name_is_in_the_reference() -> None:
     modules = {"gym", "paper", "problems", "testing", "theory"}
     assert {name for name in listed if "." not in name} == set(paceline.__all__) - modules
     assert {part for name in listed if "." in name for part in name.split(".")[:-1]} == modules
-
-
-def test_the_extra_of_the_site_brings_what_the_reference_imports() -> None:
-    """The site is built from a fresh clone with this extra alone; `.ci/run` has those of the tests beside it."""
-    extras = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"][
-        "optional-dependencies"
-    ]
-    brought = set(re.findall(r"\w+", extras["docs"][0].removeprefix("paceline")))
-    listed = re.findall(r"^   (\w+)\.", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert {module for module in listed if module in extras} == {"gym"} <= brought
 
 
 def test_docstrings_are_translated_as_their_own_example_says() -> None:
