@@ -15,7 +15,7 @@ import pytest
 from command import ENVIRONMENT, SCRIPT
 from comparing import bits
 from distributed import LocalCluster
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from interrupt import INTERRUPTIBLE
 from studies import after_writes, contents, experiment, parquet, parts
@@ -350,7 +350,6 @@ RANGES = st.builds(lambda first, count: range(first, first + count), st.integers
 
 
 @given(st.lists(RANGES, max_size=8), st.integers(1, 25))
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_parts_that_are_taken_and_gaps_make_up_the_trials(done, trials):
     taken = disjoint(done, trials)
     covered = [trial for part in [*taken, *gaps(done, trials)] for trial in part]
