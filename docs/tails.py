@@ -5,10 +5,12 @@ the trials of a problem are put in units of its median before they are pooled. T
 """
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import paceline as pl
@@ -22,6 +24,7 @@ OTHERS = {"thompson": pl.ThompsonPacer(), "thompson, prior=1": pl.ThompsonPacer(
 PAPER_TRIALS, SEED = 2000, 31
 FEWER = ("index, rise=0", "index, rise=1", "index, rise=4", "thompson")  # on random problems
 KINDS, PROBLEMS, TRIALS = ("beta", "bernoulli", "rare"), 20, 200
+NEAR = 0.08  # of an axis: names of points that are nearer than that would lie on each other
 
 Floats = npt.NDArray[np.float64]
 
@@ -61,16 +64,30 @@ def draw(found: dict[str, dict[str, list[float]]]) -> None:
             points = {label: (numbers[1], numbers[3]) for label, numbers in runs.items()}
             dial = {label: point for label, point in points.items() if label in DIAL}
             panel.plot(*zip(*dial.values(), strict=True), "o-", color=figures.COLOURS[0], label="index, by its rise")
-            for label, point in dial.items():
-                panel.annotate(label.rpartition("=")[2], point, xytext=(3, 4), textcoords="offset points", fontsize=7)
             for number, label in enumerate((label for label in OTHERS if label in points), start=1):
                 panel.plot(*points[label], "s", color=figures.COLOURS[number], label=label)
             panel.set_ylim(0, 1.15 * max(tail for _, tail in points.values()))
+            name_points(panel, {label.rpartition("=")[2]: point for label, point in dial.items()})
             panel.set_title(kind)
             panel.set_xlabel("mean" if kind == "8 arms" else "mean / median of the default")
         figure.axes[0].set_ylabel("99.9 % of the trials lose less")
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
         figure.savefig(IMAGES / "tails.png")
+
+
+def name_points(panel: Axes, points: dict[str, tuple[float, float]]) -> None:
+    """The name of each point above it; those of neighbours that lie on each other in one line below them."""
+    spans = [high - low for low, high in (panel.get_xlim(), panel.get_ylim())]
+    groups: list[list[str]] = []
+    for name, point in points.items():
+        before = points[groups[-1][-1]] if groups else (np.inf, np.inf)
+        apart = max(abs(new - old) / span for new, old, span in zip(point, before, spans, strict=True))
+        if apart > NEAR:
+            groups.append([])
+        groups[-1].append(name)
+    for group in groups:
+        place: dict[str, Any] = {"xytext": (3, 4)} if len(group) == 1 else {"xytext": (-4, -6), "va": "top"}
+        panel.annotate(", ".join(group), points[group[0]], textcoords="offset points", fontsize=7, **place)
 
 
 def main() -> None:

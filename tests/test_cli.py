@@ -118,6 +118,26 @@ def test_solve_reads_toml(heading, tmp_path):
     assert found["mix"] == pytest.approx([0, 5 / 9, 0, 0, 0, 4 / 9, 0, 0, 0])
 
 
+def test_solve_solves_every_problem_of_an_experiment_file(tmp_path):
+    file = tmp_path / "experiment.toml"
+    file.write_text(
+        '[[problem]]\npaper = "three-arms"\ngrid.budget = [0.4, 0.5]\n'
+        "[[problem]]\nname = 'mine'\nrewards = [0.1, 0.5]\ncosts = [0.2, 0.9]\nbudget = 0.3\n",
+        encoding="utf-8",
+    )
+    found = json.loads(succeeded("solve", file, "--json"))
+    assert list(found) == ["three-arms, budget=0.4", "three-arms, budget=0.5", "mine"]
+    assert found["three-arms, budget=0.5"] == json.loads(succeeded("solve", *THREE_ARMS, "--json"))
+    told = succeeded("solve", file).split("\n\n")
+    assert told[::3] == list(found)
+    file.write_text("[[problem]]\nrewards = [0.1]\ncosts = [0.2]\nbudget = 3\n", encoding="utf-8")
+    assert f"{file}: problem 1: budget must be in (0, 1], got 3" in call("solve", file).stderr
+    world = "class W(pl.PythonWorld):\n    arms, budget = 2, 0.5\n    def outcome(self, *pull): ...\n"
+    (tmp_path / "w.py").write_text(f"import paceline as pl\n\n{world}", encoding="utf-8")
+    file.write_text("[[problem]]\nworld = 'w.py:W'\n", encoding="utf-8")
+    assert "must tell its true means to be solved" in call("solve", file).stderr
+
+
 def test_solve_reads_tables_of_distributions(tmp_path):
     text = (
         'rewards = [{kind = "constant", value = 0.6}]\ncosts = [{kind = "empirical", values = [0.2, 1]}]\nbudget = 0.3'

@@ -3,7 +3,7 @@
 import pytest
 
 import paceline as pl
-from paceline.problems.toml import read_problem
+from paceline.problems.toml import read_toml
 
 TOML = """
 kind = "{kind}"
@@ -18,7 +18,7 @@ max_costs = {{money = [0.2, 1.0, 0.0], energy = [0.5, 0.25, 1.0]}}
 def test_bare_means_stay_within_the_largest_costs(kind, bare, tmp_path):
     file = tmp_path / "problem.toml"
     file.write_text(TOML.format(kind=kind), encoding="utf-8")
-    problem = read_problem(file)
+    problem = pl.Problem.from_dict(read_toml(file))
     assert problem.costs["money"] == (pl.Scaled(bare(0.5), 0.2), bare(0.3), pl.Constant(0.0))
     assert problem.costs["energy"] == (pl.Scaled(bare(0.4), 0.5), pl.Constant(0.25), bare(0.6))
     assert problem.max_costs == {"money": (0.2, 1.0, 0.0), "energy": (0.5, 0.25, 1.0)}

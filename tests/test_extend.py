@@ -15,7 +15,7 @@ import pytest
 from command import ENVIRONMENT, SCRIPT
 from comparing import bits
 from distributed import LocalCluster
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from interrupt import INTERRUPTIBLE
 from studies import after_writes, contents, experiment, parquet, parts
@@ -286,6 +286,21 @@ def test_files_beside_the_experiment_are_found_again(tmp_path, monkeypatch):
     assert pl.Study.open(tmp_path / "out").trials == 3
 
 
+def test_a_page_in_the_folder_above_that_is_on_less_is_named(tmp_path, capsys):
+    page, run = tmp_path / "report.html", ["run", str(tmp_path / "beta"), "--trials"]
+    small = ["--policies", "uniform", "--problems", "1", "--rounds", "100", "--trials", "2"]
+    assert cli.main(["compare", "beta", *small, "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert cli.main([*run, "2"]) == 0  # nothing to do: the page is on all there is
+    assert "was made before" not in capsys.readouterr().out
+    assert cli.main([*run, "3"]) == 0
+    assert f"`paceline report {tmp_path}` makes a new one" in capsys.readouterr().out
+    page.write_text("of somebody else", encoding="utf-8")
+    os.utime(page, (0, 0))
+    assert cli.main([*run, "4"]) == 0
+    assert "was made before" not in capsys.readouterr().out
+
+
 def test_a_comparison_is_extended_and_its_trials_keep_their_streams(tmp_path):
     settings = {"problems": 2, "rounds": 200, "seed": 4}
     study = pl.compare("beta", ["uniform"], **settings, trials=3, out=tmp_path / "run")
@@ -335,7 +350,6 @@ RANGES = st.builds(lambda first, count: range(first, first + count), st.integers
 
 
 @given(st.lists(RANGES, max_size=8), st.integers(1, 25))
-@settings(suppress_health_check=[HealthCheck.too_slow])
 def test_parts_that_are_taken_and_gaps_make_up_the_trials(done, trials):
     taken = disjoint(done, trials)
     covered = [trial for part in [*taken, *gaps(done, trials)] for trial in part]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from slim import PROJECT, Slim, needed
+from slim import PROJECT, ROOT, Slim, needed
 
 from paceline import extras
 from paceline.cli import COMMANDS
@@ -67,6 +67,24 @@ def test_what_is_imported_of_an_extra_is_what_it_installs():
     listed = PROJECT["optional-dependencies"]
     for name, packages in extras.PACKAGES.items():
         assert {package.replace("_", "-") for package in packages} <= {Requirement(line).name for line in listed[name]}
+
+
+def test_the_extra_of_the_site_brings_what_the_reference_imports():
+    """The site is built from a fresh clone with this extra alone; `.ci/run` has those of the tests beside it."""
+    listed = re.findall(r"^   (\w+)\.", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
+    own = next(each for each in map(Requirement, PROJECT["optional-dependencies"]["docs"]) if each.name == "paceline")
+    assert {module for module in listed if module in extras.PACKAGES} == {"gym"} <= own.extras
+
+
+def test_the_lock_file_has_all_that_the_extras_name():
+    lines = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8").splitlines()
+    locked = {Requirement(line).name: Requirement(line).specifier for line in lines if line and line[0] != "#"}
+    named = [*PROJECT["dependencies"], *(line for extra in PROJECT["optional-dependencies"].values() for line in extra)]
+    asked = [each for each in map(Requirement, named) if each.name != "paceline"]
+    assert sorted({each.name for each in asked} - locked.keys()) == []
+    for each in asked:
+        (fixed,) = locked[each.name]
+        assert each.specifier.contains(fixed.version), each
 
 
 def test_what_the_service_imports_is_in_its_extra():

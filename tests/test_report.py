@@ -500,7 +500,7 @@ def test_latex_is_a_booktabs_table_with_everything_escaped(name, reported, study
 def test_latex_compiles(reported, tmp_path):
     import subprocess
 
-    body = "\n\n".join((reported / name).read_text(encoding="utf-8") for name in ("summary.tex", "together.tex"))
+    body = "\n\n".join(file.read_text(encoding="utf-8") for file in sorted(reported.glob("*.tex")))
     text = rf"\documentclass{{article}}\usepackage{{booktabs}}\begin{{document}}\tiny {body}\end{{document}}"
     (tmp_path / "all.tex").write_text(text, encoding="utf-8")
     subprocess.run(["pdflatex", "-halt-on-error", "all.tex"], cwd=tmp_path, check=True, capture_output=True, timeout=60)

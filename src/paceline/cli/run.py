@@ -73,6 +73,17 @@ def run(options: argparse.Namespace) -> None:
     tell_files(out)
     if had_page and not page.exists():
         print(f"The report was on less than there is now, and is gone; `paceline report {out}` makes a new one")
+    if is_older(out.parent / page.name, out):
+        print(f"The report in {out.parent} was made before; `paceline report {out.parent}` makes a new one")
+
+
+def is_older(page: Path, folder: Path) -> bool:
+    """Whether a page on several runs was made before the one in a folder had all its results."""
+    from paceline.experiments.cells import TOTALS
+
+    if not page.exists() or page.stat().st_mtime >= (folder / TOTALS).stat().st_mtime:
+        return False
+    return "Made by paceline" in page.read_text(encoding="utf-8", errors="replace")
 
 
 def announce(experiment: "Experiment", out: Path, options: argparse.Namespace) -> None:

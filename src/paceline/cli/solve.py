@@ -25,6 +25,8 @@ where problem.toml holds, at the top or under [problem],
   rewards = [0.45, 0.7, 0.8]        # means, or tables such as {kind = "constant", value = 0.2}
   costs   = [0.3, 0.75, 0.8]        # with several resources {money = [0.3, 0.75, 0.8], energy = [0.2, 0.1, 0.6]}
   budget  = 0.5                     # and {money = 0.5, energy = 0.25}
+
+A file with [[problem]] tables, such as that of an experiment, has each of its problems solved, under its name.
 """
 
 CASES = {
@@ -32,6 +34,7 @@ CASES = {
     2: "one arm mixed with sitting out",
     3: "two arms mixed, or one whose cost is just the budget",
 }
+ALONE = ""  # in place of the name of a problem that needs none
 CASES_OF_SEVERAL = {**CASES, 2: "arms mixed with sitting out", 3: "arms alone"}
 
 
@@ -82,11 +85,17 @@ def run(options: argparse.Namespace) -> None:
     from paceline import checks
 
     rounds = None if options.rounds is None else checks.rounds("rounds", options.rounds)
-    problem = problem_of(options)
-    best = optimum_of(problem, rounds)
+    problems = problems_of(options)
+    solved = {name: (problem, optimum_of(problem, rounds)) for name, problem in problems.items()}
     if options.json:
-        print(json.dumps(as_data(problem, best), indent=2))
+        found = {name: as_data(*each) for name, each in solved.items()}
+        print(json.dumps(found.get(ALONE, found), indent=2))
         return
+    print("\n\n".join((f"{name}\n\n" if name != ALONE else "") + in_words(*each) for name, each in solved.items()))
+
+
+def in_words(problem: "Problem", best: "Optimum") -> str:
+    """The optimum for people."""
     case = (CASES if len(problem.resources) == 1 else CASES_OF_SEVERAL)[best.case]
     lines = {
         "value per round": f"{best.value:.6f}",
@@ -95,22 +104,21 @@ def run(options: argparse.Namespace) -> None:
         "case": f"{best.case} ({case})",
     }
     width = max(map(len, lines))
-    print("\n".join(f"{name:<{width}} {value}" for name, value in lines.items()) + "\n")
-    print(arms_table(problem, best))
+    told = "\n".join(f"{name:<{width}} {value}" for name, value in lines.items())
+    return f"{told}\n\n{arms_table(problem, best)}"
 
 
-def problem_of(options: argparse.Namespace) -> "Problem":
-    """The problem in the file, or in the options."""
+def problems_of(options: argparse.Namespace) -> "dict[str, Problem]":
+    """The problems in the file, by name, or the one in the options, which has none."""
     from paceline.errors import InvalidValue
     from paceline.problems.problem import Problem
-    from paceline.problems.toml import read_problem
 
     given = {name: getattr(options, name) for name in ("rewards", "costs", "budget", "start")}
     missing = [f"--{name}" for name, value in given.items() if value is None and name != "start"]
     if options.file is not None:
         if any(value is not None for value in given.values()):
             raise InvalidValue("a problem must come from a file or from options, got both")
-        return read_problem(options.file)
+        return problems_in(options.file)
     if missing:
         raise InvalidValue(f"a problem needs a file, or --rewards, --costs and --budget; missing: {', '.join(missing)}")
     table: dict[str, Any] = {"rewards": options.rewards, "costs": by_name("--costs", options.costs)}
@@ -122,7 +130,23 @@ def problem_of(options: argparse.Namespace) -> "Problem":
                 if isinstance(values, dict)
                 else single(f"--{name}", values)
             )
-    return Problem.from_dict(table)
+    return {ALONE: Problem.from_dict(table)}
+
+
+def problems_in(file: Path) -> "dict[str, Problem]":
+    """The problem at the top of a file or under [problem], or those of its [[problem]] tables by name."""
+    from paceline.experiments.grids import at
+    from paceline.problems.problem import Problem
+    from paceline.problems.toml import read_toml
+
+    tables = read_toml(file)
+    given = tables.get("problem", tables)
+    with at(f"{file}"):
+        if isinstance(given, list):
+            from paceline.experiments.entries import read_problems
+
+            return {each.name: each.problem for each in read_problems(given, file.parent)}
+        return {ALONE: Problem.from_dict(given)}
 
 
 def by_name(option: str, given: Sequence[list[Amounts]]) -> dict[str, list[float]] | list[float]:
@@ -155,6 +179,8 @@ def optimum_of(problem: "Problem", rounds: int | None) -> "Optimum":
     """The optimum; a stock without a budget has one for a number of rounds only."""
     from paceline.errors import InvalidValue
 
+    if not problem.is_known:
+        raise InvalidValue("a problem must tell its true means to be solved, got a world without")
     stocks = zip(problem.resources, problem.rates, problem.stocks, strict=True)
     alone = [name for name, rate, stock in stocks if rate == 0.0 < stock]
     if rounds is None and alone:

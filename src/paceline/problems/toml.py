@@ -1,12 +1,11 @@
-"""Problems from TOML files."""
+"""Tables from TOML files, and back."""
 
 import tomllib
 from pathlib import Path
 from typing import Any
 
-from paceline.errors import PacelineError, UnreadableFile
+from paceline.errors import UnreadableFile
 from paceline.extras import extra
-from paceline.problems.problem import Problem
 from paceline.text import read_text
 
 
@@ -19,15 +18,6 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UnreadableFile(f"{path} must be valid TOML, but: {str(error).partition(';')[0]}") from error
     except RecursionError as error:
         raise UnreadableFile(f"{path} must be valid TOML, but it is nested too deeply") from error
-
-
-def read_problem(path: Path) -> Problem:
-    """The problem in a file, at the top or under [problem]."""
-    tables = read_toml(path)
-    try:
-        return Problem.from_dict(tables.get("problem", tables))
-    except PacelineError as error:
-        raise type(error)(f"{path}: {error}") from None
 
 
 def to_toml(table: dict[str, Any]) -> str:
