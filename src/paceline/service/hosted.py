@@ -154,38 +154,41 @@ class Hosted:
 
     def tell(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Outcomes, each with what became of it."""
-        return [self.one(TELL, item, self.tell_one) for item in items]
+        return self.each(TELL, items, self.tell_one)
 
     def cancel(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Decisions that were never acted on."""
-        return [self.one(CANCEL, item, self.settle_one(self.member.cancel, (CANCELLED_STATE,))) for item in items]
+        return self.each(CANCEL, items, self.settle_one(self.member.cancel, (CANCELLED_STATE,)))
 
     def expire(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Decisions that nothing more is expected of."""
-        return [
-            self.one(EXPIRE, item, self.settle_one(self.member.expire, (EXPIRED, TOLD, CANCELLED_STATE)))
-            for item in items
-        ]
+        return self.each(EXPIRE, items, self.settle_one(self.member.expire, (EXPIRED, TOLD, CANCELLED_STATE)))
 
     def observe(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Pulls that were made elsewhere."""
-        return [self.one(None, item, self.observe_one) for item in items]
+        return self.each(None, items, self.observe_one)
 
-    def one(self, kind: str | None, item: dict[str, Any], do: Callable[[dict[str, Any]], str]) -> dict[str, Any]:
-        """One item; what is wrong with it does not touch the others."""
-        self.happened += 1
-        result: dict[str, Any] = {"id": item["id"]} if kind else {"arm": item["arm"]}
+    def each(
+        self, kind: str | None, items: list[dict[str, Any]], do: Callable[[dict[str, Any]], str]
+    ) -> list[dict[str, Any]]:
+        """Item by item; what is wrong with one does not touch the others."""
+        self.happened += len(items)
+        name = "id" if kind else "arm"
+        answers: list[dict[str, Any]] = []
         try:
-            result["result"] = do(item)
-        except PacelineError as error:
-            status = status_of(error)
-            if status >= 500:  # nothing more can be taken now; what was taken is known when it comes again
-                raise
-            result["result"] = {404: UNKNOWN, 409: CONFLICT}.get(status, REFUSED)
-            result["detail"] = str(error)
-        if kind is not None:
-            self.log.told(News(kind, time.time(), item, result["result"]))
-        return result
+            for item in items:
+                try:
+                    answers.append({name: item[name], "result": do(item)})
+                except PacelineError as error:
+                    status = status_of(error)
+                    if status >= 500:  # nothing more can be taken now; what was taken is known when it comes again
+                        raise
+                    result = {404: UNKNOWN, 409: CONFLICT}.get(status, REFUSED)
+                    answers.append({name: item[name], "result": result, "detail": str(error)})
+        finally:
+            if kind is not None:
+                self.log.told(kind, time.time(), items, [answer["result"] for answer in answers])
+        return answers
 
     def has_others(self, items: list[dict[str, Any]]) -> bool:
         """Whether there is news of decisions of other processes. Most ids are at hand in the books of this one."""
