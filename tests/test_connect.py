@@ -104,9 +104,7 @@ def test_a_round_over_http(bandit):
     assert set(bandit.arms.values()) == {"active"}
     assert bandit.estimates()[decision.arm].reward.mean == pytest.approx(0.5)
     assert sum(bandit.mix().values()) == pytest.approx(1.0)
-    assert bandit.credited == pytest.approx(
-        bandit.spent + bandit.reserved + bandit.status()["fleet"]["headroom"], abs=1.0
-    )
+    assert bandit.credited == pytest.approx(bandit.spent + bandit.reserved + bandit.headroom, abs=1.0)
 
 
 @pytest.mark.slow

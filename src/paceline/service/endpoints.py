@@ -149,6 +149,12 @@ def news(at_once: Callable[[Hosted, Body, str], Body]) -> Callable[[Call], Await
 tell, cancel, expire, observe = map(news, (tell_at_once, cancel_at_once, expire_at_once, observe_at_once))
 
 
+async def list_decisions(call: Call) -> Response:
+    """Those that wait, with their arms, and which of them are not waited for any more."""
+    member = (await call.bandit()).member
+    return Answer({"pending": member.pending, "expired": member.expired})
+
+
 async def show_decision(call: Call) -> Response:
     """Why."""
     return Answer((await call.bandit()).why(call.name("id")))

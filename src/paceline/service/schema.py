@@ -256,7 +256,7 @@ SETTINGS = make_object(
 )
 ASK = make_object(
     count={"type": "integer", "minimum": 1, "maximum": MOST_ITEMS},
-    arms=list_of({"type": "string", "maxLength": 200}, 1, MOST_ARMS),
+    arms=list_of({"type": "string", "maxLength": 200}, 0, MOST_ARMS),
     max_cost=MAX_COST,
     expires=SECONDS,
 )
