@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -60,6 +61,22 @@ class Cluster:
     def stop(self, mode: str = "fast") -> None:
         """Stop it."""
         self.run("pg_ctl", "-D", "data", "-w", "-m", mode, "stop")
+
+    def freeze(self) -> None:
+        """Let it hang: connections and what is sent are taken by the machine, and nobody answers."""
+        for process in self.processes():
+            os.kill(process, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        for process in reversed(self.processes()):
+            os.kill(process, signal.SIGCONT)
+
+    def processes(self) -> list[int]:
+        """The server, and those that it has started."""
+        server = int((self.folder / "data" / "postmaster.pid").read_text(encoding="ascii").split()[0])
+        children = Path(f"/proc/{server}/task/{server}/children").read_text(encoding="ascii").split()
+        return [server, *map(int, children)]
 
     def remove(self) -> None:
         """Stop it, if it runs, and remove everything."""

@@ -159,14 +159,14 @@ class Visitor:
         self.news = [{"id": one["id"], "reward": 0.5, "cost": 0.25} for one in decisions if one["arm"] is not None]
 
 
-def full_load(served: Served, seconds: float, count: int) -> Measured:
+def full_load(served: Served, seconds: int, count: int) -> Measured:
     """Each connection asks again as soon as it has its answer."""
     environment = {**os.environ, "COUNT": str(count), "TOKEN": served.token}
     with TemporaryDirectory() as folder:
         script = Path(folder, "step.lua")
         script.write_text(STEPS, encoding="ascii")
         place = f"http://127.0.0.1:{served.port}"
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds:g}s", "-s", str(script), place]
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", str(script), place]
         before = processor_time(served)
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
         used = processor_time(served) - before
@@ -217,7 +217,7 @@ async def prepare(served: Served) -> None:
     connection.close()
 
 
-def run(seconds: float) -> dict[str, tuple[Measured, Measured]]:
+def run(seconds: int) -> dict[str, tuple[Measured, Measured]]:
     """By name: the service, and the empty route in the turn beside it; of some turns the fastest."""
     token = make_token()
     with TemporaryDirectory() as folder:
@@ -276,7 +276,7 @@ def show_page(rounds: int) -> None:
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="The service under load on loopback.")
     parser.add_argument("--page", action="store_true", help="look at the page instead")
-    parser.add_argument("--seconds", type=float, default=4.0, help="length of each turn (default: 4)")
+    parser.add_argument("--seconds", type=int, default=4, help="length of each turn, whole as wrk has it (default: 4)")
     options = parser.parse_args(arguments if arguments is not None else [])
     if options.page:
         show_page(1_000_000)

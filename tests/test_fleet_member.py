@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from unittest.mock import Mock
 
 import pytest
 from flaky import flaky
@@ -372,6 +373,30 @@ def test_news_of_others_is_delivered_before_the_next_exchange(store):
     assert not other.has_unsent
     one.sync()
     assert (one.spent, len(one.pending)) == (0.25, 0)
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_news_of_a_worker_that_began_while_the_store_was_away_waits_for_it(store, monkeypatch, closes):
+    other = joined(store, **SETTINGS)
+    hello = store.hello
+    monkeypatch.setattr(store, "hello", Mock(side_effect=StoreFailed("away")))
+    one = joined(store)
+    decision = pull(one)
+    assert [row.life for row in store.workers("ads")] == [other._standing.life]
+    other.tell(decision.id, reward=0.5, cost=0.25)
+    other.sync()
+    assert one.reserved == 1.0
+    monkeypatch.setattr(store, "hello", hello)
+    if closes:
+        one.close()
+        assert (store.account("ads").past.reserved, store.account("ads").past.spent) == ((0,), (UNIT // 4,))
+    else:
+        one.sync()
+        assert (one.spent, len(one.pending)) == (0.25, 0)
+        one.sync()  # to say so
+    other.sync()
+    assert other.estimates()[decision.arm].pulls == 1
+    check_books(store, [other] if closes else [one, other])
 
 
 # Debts.

@@ -232,6 +232,26 @@ def test_the_clock_mints_at_most_the_cap(tmp_path):
         assert pool() == 15.0  # a credit may be above the cap
 
 
+def test_news_that_nobody_claims_goes_after_some_days_or_when_there_is_much_of_it(tmp_path, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(sql, "MOST_UNCLAIMED", 3)
+    with SQLiteStore(tmp_path / "fleet.db", clock=lambda: now[0]) as store:
+        store.make("ads", SETTINGS, by="me")
+
+        def claimed(life):
+            row = store.hello("ads", Hello(life, life)).row
+            message = Sync(life, row, 1, 0, (0,), (0,), (0,), (0,), (0,), {}, 0.0, 1, 0)
+            return [news["id"] for _, news in store.sync("ads", message).news]
+
+        for number in range(5):
+            store.send("ads", [("many", {"id": f"many-{number}"})])
+        assert claimed("many") == ["many-2", "many-3", "many-4"]
+        store.send("ads", [("old", {"id": "old-1"})])
+        now[0] += 3 * 24 * 3600
+        store.send("ads", [("new", {"id": "new-1"})])
+        assert (claimed("old"), claimed("new")) == ([], ["new-1"])
+
+
 # Files.
 
 
@@ -240,7 +260,7 @@ def test_a_file_is_kept_and_the_tables_are_made_once(tmp_path):
         with open_store(f"sqlite:///{tmp_path}/fleet.db") as store:
             store.make("ads", SETTINGS, by="me")
     with closing(sqlite3.connect(tmp_path / "fleet.db")) as connection:
-        assert connection.execute("SELECT number FROM migration").fetchall() == [(1,), (2,), (3,), (4,)]
+        assert connection.execute("SELECT number FROM migration").fetchall() == [(1,), (2,), (3,), (4,), (5,)]
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 

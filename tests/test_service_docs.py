@@ -54,7 +54,8 @@ def test_the_python_of_the_page_runs(tmp_path):
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     with serving(tmp_path) as process:
         put, _ = EXAMPLES[0]
-        run(put.replace("http://127.0.0.1:8080", process.address))
+        made = run(put.replace("http://127.0.0.1:8080", process.address))
+        assert '"made":true' in made.stdout, made
         names = {}
         exec(code.replace("http://127.0.0.1:8080", process.address).replace("deadline=0.05", "deadline=10.0"), names)
         assert names["decision"].reason != "service unreachable"

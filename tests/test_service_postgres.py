@@ -7,6 +7,9 @@ import pytest
 from asking import request
 from service import ADS, Process
 
+from paceline.errors import StoreFailed
+from paceline.fleet.store import open_store
+
 pytestmark = pytest.mark.database
 B = "/v1/bandits/ads"
 
@@ -49,3 +52,57 @@ def test_decisions_go_on_while_the_store_is_gone_and_it_is_found_again(postgres)
         assert fleet["spent"] + fleet["reserved"] <= fleet["credited"] + 1e-9
         code, _, err = process.stop()
         assert (code, "Traceback" in err) == (0, False)
+
+
+def test_a_server_that_hangs_holds_nobody_up(postgres):
+    """It takes what is said to it, and never answers: whoever only looks is told soon, and decisions go on."""
+    store = postgres.empty_database(f"service_{secrets.token_hex(4)}")
+    with Process("--store", store, "--port", 0) as process:
+
+        def timed(path, body=None, method=None):
+            began = time.monotonic()
+            status, answer = request(process.address, path, body, method)
+            return status, answer, time.monotonic() - began
+
+        assert timed(B, ADS, "PUT")[0] == 201
+        assert timed(f"{B}/ask", {"count": 20})[0] == 200
+        assert timed(B)[1]["fleet"]["rounds"] == 20
+        postgres.freeze()
+        try:
+            for turn in range(8):  # more than there are threads
+                status, answer, took = timed(f"{B}/ask", {"count": 20})
+                assert (status, len(answer["decisions"]), took < 4) == (200, 20, True), took
+                status, _, took = timed("/readyz")
+                assert (status, took < 4) == (503, True), took
+                status, answer, took = timed(B)
+                assert (status, answer["store"], took < 4) == (200, {"reachable": False}, True), took
+                assert answer["here"]["rounds"] == 20 * (turn + 2)
+                for path in ("/v1/bandits", f"{B}/workers", f"{B}/history", "/metrics", "/healthz"):
+                    status, _, took = timed(path)
+                    assert (status, took < 4) == (200, True), (path, took)
+                status, _, took = timed(f"{B}/acts")
+                assert (status, took < 4) == (503, True), took
+            status, _, took = timed(f"{B}/credit", {"amount": 1})
+            assert (status, took < 20) == (503, True), took
+        finally:
+            postgres.thaw()
+        until(lambda: timed("/readyz")[0] == 200)
+        until(lambda: timed(B)[1]["fleet"]["rounds"] == 180)
+        code, _, err = process.stop()
+        assert (code, "Traceback" in err, "never retrieved" in err) == (0, False, False), err
+
+
+def test_a_store_gives_up_on_a_server_that_hangs(postgres):
+    store = open_store(postgres.empty_database(f"hangs_{secrets.token_hex(4)}"))
+    assert store.fleets() == []
+    postgres.freeze()
+    try:
+        began = time.monotonic()
+        for _ in range(2):  # with the connection that there was, and with none
+            with pytest.raises(StoreFailed):
+                store.fleets()
+        assert time.monotonic() - began < 30
+    finally:
+        postgres.thaw()
+    assert store.fleets() == []
+    store.close()

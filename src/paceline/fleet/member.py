@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from paceline.errors import InvalidValue, StoreFailed, UnknownName
 from paceline.fleet.lives import owner_of
 from paceline.fleet.news import news_of
-from paceline.fleet.settings import credit_units
+from paceline.fleet.settings import check_credit, credit_units
 from paceline.fleet.status import fleet_status
 from paceline.fleet.store import WorkerRow
 from paceline.fleet.worker import Worker
@@ -69,8 +69,7 @@ class Member(Worker):
 
     def credit(self, amount: Amount, over: int = 0, rate: bool = True, *, key: str | None = None) -> None:
         """Money into the pool, for whichever worker needs it; with the same ``key`` once."""
-        if over or not rate:
-            raise InvalidValue(f"a credit of a fleet must be at once and as income, got over={over!r}, rate={rate!r}")
+        check_credit(over, rate)
         units = credit_units(self._ledger.config, amount)
         self._store.credit(self.fleet, units, self._name, key)
         self._try_exchange()

@@ -1,5 +1,6 @@
 """A store in PostgreSQL, for the processes of many machines. It needs psycopg 3 (``pip install "paceline[fleet]"``)."""
 
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ from paceline.fleet.transactions import Cursor
 
 with extra("fleet", "a store in PostgreSQL", StoreFailed):
     import psycopg
+    from psycopg.abc import PQGen
 
 MIGRATING = 0x7061_6365  # the number of the advisory lock under which tables are made
 
@@ -21,6 +23,7 @@ PATIENCE: dict[str, Any] = {
     "keepalives_idle": 5,
     "keepalives_interval": 2,
 }
+MOST_SECONDS = 6.0  # for a statement: longer than the server has, whose own clock stands still when it hangs
 SESSION = (
     "SET synchronous_commit TO on",  # what was granted must not be forgotten
     "SET statement_timeout TO '5s'",
@@ -93,7 +96,7 @@ class PostgresStore(SQLStore):
         return found
 
     def _connect(self) -> "psycopg.Connection[Any]":
-        connection: psycopg.Connection[Any] = psycopg.connect(self._address, autocommit=True, **PATIENCE)
+        connection: psycopg.Connection[Any] = Impatient.connect(self._address, autocommit=True, **PATIENCE)
         try:
             for statement in SESSION:
                 connection.execute(statement)
@@ -105,6 +108,28 @@ class PostgresStore(SQLStore):
             connection.close()
             raise
         return connection
+
+
+class Impatient(psycopg.Connection[Any]):
+    """A connection that breaks when the server takes what is said to it, and says nothing."""
+
+    def wait(self, gen: PQGen[T], *arguments: Any, **keywords: Any) -> T:
+        """Wait for an answer, as long as it may take."""
+        return super().wait(self._within(gen, time.monotonic() + MOST_SECONDS), *arguments, **keywords)
+
+    def _within(self, gen: PQGen[T], give_up: float) -> PQGen[T]:
+        """The same steps, which end in time."""
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() > give_up:
+                    self.pgconn.finish()  # it is of no use any more: nobody knows what would come next
+                    raise psycopg.OperationalError(f"the server has not answered within {MOST_SECONDS:g} seconds")
+                wanted = gen.send(ready)
+        except StopIteration as end:
+            found: T = end.value
+            return found
 
 
 class PostgresCursor:

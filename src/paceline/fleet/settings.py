@@ -87,6 +87,12 @@ def hourly_of(config: Config) -> tuple[tuple[int, int], ...]:
     return tuple([(rate.numerator, rate.denominator) for rate in rates])
 
 
+def check_credit(over: int, rate: bool) -> None:
+    """Refuse a credit that only a bandit of its own can take."""
+    if over or not rate:
+        raise InvalidValue(f"a credit of a fleet must be at once and as income, got over={over!r}, rate={rate!r}")
+
+
 def credit_units(config: Config, amount: Any) -> dict[str, int]:
     """A credit in whole units by resource, rounded down; what cannot be counted is refused.
 

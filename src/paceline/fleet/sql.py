@@ -11,7 +11,7 @@ from paceline.fleet import protocol
 from paceline.fleet.documents import as_text, read_account, read_row, write_account, write_row
 from paceline.fleet.lives import owner_of, parts_of
 from paceline.fleet.protocol import Account, Answer, Hello, Row, Sync
-from paceline.fleet.records import Records, check_key, no_fleet
+from paceline.fleet.records import DAY, Records, check_key, no_fleet
 from paceline.fleet.settings import (
     account_for,
     canonical,
@@ -25,6 +25,7 @@ from paceline.fleet.store import Versioned, WorkerRow, check_name
 from paceline.fleet.transactions import Cursor
 
 NEWS_AT_ONCE = 500
+MOST_UNCLAIMED = 100_000  # news of a fleet since the oldest that is kept for a worker without a row
 ROWS_AT_ONCE = 1000  # in one statement; engines have their limits
 ORPHANED = ""  # the owner of news that is for whoever comes by
 
@@ -195,12 +196,12 @@ class SQLStore(Records):
 
         def work(cursor: Cursor) -> Answer:
             account, version = self._account(cursor, fleet)
-            now = self._now(cursor)
-            account, row, answer = protocol.greet(
-                protocol.mint(account, now), self._row(cursor, fleet, hello.life), hello, now
-            )
+            now, known = self._now(cursor), self._row(cursor, fleet, hello.life)
+            account, row, answer = protocol.greet(protocol.mint(account, now), known, hello, now)
             self._put_account(cursor, fleet, account)
             self._put_row(cursor, fleet, row)
+            if known is None:
+                self._claim(cursor, fleet, hello.life)
             return answer._replace(version=version)
 
         return self._do(work)
@@ -292,20 +293,51 @@ class SQLStore(Records):
             return
 
         def work(cursor: Cursor) -> None:
-            statement = "UPDATE fleet SET news = news + ? WHERE name = ? RETURNING news"  # nobody else sends meanwhile
-            cursor.execute(statement, (len(written), fleet))
-            found = cursor.fetchone()
-            if found is None:
-                raise no_fleet(fleet)
+            first = self._number_news(cursor, fleet, len(written))
             rows = {owner: self._row(cursor, fleet, owner) for owner in {owner for owner, _, _ in written}}
             values: list[tuple[Any, ...]] = []
-            for number, (owner, one, text) in enumerate(written, found[0] - len(written) + 1):
+            unclaimed: list[tuple[Any, ...]] = []
+            for number, (owner, one, text) in enumerate(written, first):
                 row = rows[owner]
                 if row is not None or self._settle_estate(cursor, fleet, owner, one):
                     values.append((fleet, number, ORPHANED if row is None or row.closed else owner, text))
+                else:
+                    unclaimed.append((fleet, number, owner, text))
             insert(cursor, "inbox (fleet, number, owner, document)", values)
+            if unclaimed:
+                self._put_aside(cursor, unclaimed)
 
         self._do(work)
+
+    def _number_news(self, cursor: Cursor, fleet: str, count: int) -> int:
+        """The first of so many new numbers of news; nobody else gets any meanwhile."""
+        cursor.execute("UPDATE fleet SET news = news + ? WHERE name = ? RETURNING news", (count, fleet))
+        found = cursor.fetchone()
+        if found is None:
+            raise no_fleet(fleet)
+        return int(found[0]) - count + 1
+
+    def _put_aside(self, cursor: Cursor, news: Sequence[tuple[Any, ...]]) -> None:
+        """Keep news of workers that have no row: one may have begun while the store was away, and say hello later.
+
+        Most of it is of workers that have closed, and says nothing new. It goes after some days, or when there is much
+        of it.
+        """
+        now, (fleet, last, *_) = self._now(cursor), news[-1]
+        insert(cursor, "unclaimed (fleet, number, owner, document, time)", [(*one, now) for one in news])
+        cursor.execute("DELETE FROM unclaimed WHERE time < ?", (now - 2 * DAY,))
+        cursor.execute("DELETE FROM unclaimed WHERE fleet = ? AND number <= ?", (fleet, last - MOST_UNCLAIMED))
+
+    def _claim(self, cursor: Cursor, fleet: str, life: str) -> None:
+        """A worker has said hello: news of it that came before is for it."""
+        mine = (fleet, life)
+        cursor.execute("SELECT document FROM unclaimed WHERE fleet = ? AND owner = ? ORDER BY number", mine)
+        texts = [text for (text,) in cursor.fetchall()]
+        if texts:
+            first = self._number_news(cursor, fleet, len(texts))
+            rows = [(fleet, number, life, text) for number, text in enumerate(texts, first)]
+            insert(cursor, "inbox (fleet, number, owner, document)", rows)
+            cursor.execute("DELETE FROM unclaimed WHERE fleet = ? AND owner = ?", mine)
 
     def workers(self, fleet: str) -> list[WorkerRow]:
         """See `Store.workers`."""

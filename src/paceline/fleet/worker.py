@@ -37,7 +37,39 @@ CLOSED = "this member has left its fleet; join it again"
 class Worker(Bandit):
     """A `Bandit` with a life in a fleet: it exchanges sums and money with the store, and hands back at its end."""
 
-    _is_left_open = False  # whether it has begun, and has no journal to go on with
+    # Beside the attributes of a Bandit, not among them: Python is quick to find the attributes of an object that has up
+    # to thirty, and `ask` and `tell` look for many.
+    __slots__ = (
+        "_answer",
+        "_changes",
+        "_cursor",
+        "_exchange_lock",
+        "_given_name",
+        "_heard",
+        "_is_closed",
+        "_is_left_open",
+        "_is_stale",
+        "_life_file",
+        "_name",
+        "_origin",
+        "_others",
+        "_owns_store",
+        "_pace",
+        "_pulls",
+        "_said",
+        "_seen_rounds",
+        "_stale_after",
+        "_standing",
+        "_store",
+        "_sync_every",
+        "_thread",
+        "_told",
+        "_trouble",
+        "_unsent",
+        "_used",
+        "_wake",
+        "fleet",
+    )
 
     def __init__(
         self,
@@ -51,6 +83,7 @@ class Worker(Bandit):
         owns_store: bool,
         options: Mapping[str, Any],
     ) -> None:
+        self._is_left_open = False  # whether it has begun, and has no journal to go on with
         self._store, self.fleet, self._owns_store = store, check_name("fleet", fleet), owns_store
         self._given_name, self._name = worker, worker_name(worker)
         self._stale_after = None if stale_after is None else checks.real("stale_after", stale_after, 0, above_low=True)
@@ -83,7 +116,7 @@ class Worker(Bandit):
             self._keep_life(self._standing)
             settings = for_worker(self._origin)
             super().__init__(**settings, worker=self._standing.life, journal=journal, clock=clock, **options)
-        self._ledger.ids_name_arms = True
+        self._ledger.arm_set.name_arms_in_ids()
         known = len(self._changes)
         for change in recorded[known:]:
             exchange.take_change(self, change)
@@ -305,7 +338,7 @@ class Worker(Bandit):
             apply_change(bandit, change, is_worker=True)
         self._ledger, self._journal, self._keeper, self._commits = bandit._ledger, None, None, False
         self._stopped = None
-        self._ledger.ids_name_arms = True
+        self._ledger.arm_set.name_arms_in_ids()
         learn_from_others(self._ledger, known)  # until the store has told
         self._begin_thread()
         self._wake.set()

@@ -78,6 +78,7 @@ class ArmSet:
         self.reserves: list[Units] = []  # the largest costs in units
         self.slot_by_name: dict[str, int] = {}  # of the arm that has a name now; one that is retired may give it up
         self.in_play = np.zeros(0, bool)
+        self.ids_name_arms = False  # whether the id of a decision for an arm ends with its slot
         self.slots: list[int] = []
         self.fielded = runs_of(np.zeros(0, np.intp))  # the same, to copy by
         self.all = self.playing = open_books(config)
@@ -141,8 +142,17 @@ class ArmSet:
         self.all.limits[:] = self.reserves
         self.show_limits(self.all)
         self.name_at = [*self.names, None, None]
-        self.id_ends = [f".{slot}" for slot in range(len(self.names))]  # of ids that name the arm
+        self.id_ends = self.find_id_ends()
         self.field()
+
+    def name_arms_in_ids(self) -> None:
+        """From now on the id of a decision for an arm ends with its slot, for others may be told of it."""
+        self.ids_name_arms = True
+        self.id_ends = self.find_id_ends()
+
+    def find_id_ends(self) -> list[str]:
+        """How an id ends, by slot; the last two are the null arm and skips."""
+        return [*(f".{slot}" if self.ids_name_arms else "" for slot in range(len(self.names))), "", ""]
 
     def restore(self, arms: Sequence[tuple[str, Amounts, str]]) -> None:
         """Bring back arms with their largest costs and whether each is in play; those of the settings are there."""

@@ -232,8 +232,9 @@ class Bandit(Kept):
             costs = (cost,) if ledger.is_unnamed else ledger.config.in_order("cost", cost)
             if ledger.deadlines.heap or ledger.deadlines.old:
                 now = self._now()
-                self._expire_due(now)
-                self._expire_if_due(number, now)
+                if ledger.deadlines.is_due(now):
+                    self._expire_due(now)
+                    self._expire_if_due(number, now)
             pull = ledger.pending.get(number)
             if pull is not None and not ledger.may_wait and requests.is_usual(pull, reward, costs, ledger.max_reward):
                 note = self._note

@@ -51,7 +51,8 @@ class Deadlines:
 
     def is_due(self, now: int) -> bool:
         """Whether a deadline has passed, be it of a decision that was told since."""
-        return any(heap and heap[0] >> ID_BITS <= now for heap in (self.heap, self.old))
+        heap, old = self.heap, self.old
+        return bool((heap and heap[0] >> ID_BITS <= now) or (old and old[0] >> ID_BITS <= now))
 
     def due(self, now: int, waiting: Container[int], most: int) -> list[int]:
         """Up to so many decisions whose deadline has passed, the earliest first; they are not here afterwards.

@@ -91,7 +91,6 @@ class Ledger:
         self.seen = self.arm_set.lineup  # the arms that the last decision was about, and
         self.facts: Facts | None = None  # what was true of the request
         self.numbers: dict[str, int] = {}  # of decisions by their ids, as far as at hand: else they are read off
-        self.ids_name_arms = False  # whether an id of an open decision ends with the slot of its arm
         self.use(config)
         self.renew_window()
         self.renew_stop()
@@ -218,7 +217,7 @@ class Ledger:
         self.rounds = number
         id: Any = number
         if self.has_own_id:
-            id = self.id_of(number, slot)
+            id = f"{self.id_begins}{number}{arm_set.id_ends[slot]}"
             self.numbers[id] = number
         return make(Decision, (id, name_at[slot], situation, name_at[tag], None, None, None, None))
 
@@ -370,10 +369,8 @@ class Ledger:
         return self.line(d) - int(books.spent[d]) - int(books.reserved[d])
 
     def id_of(self, number: int, slot: int) -> Any:
-        """The id of a decision for an arm, as the user knows it; it names the arm where others may be told of it."""
-        if not self.has_own_id:
-            return number
-        return f"{self.id_begins}{number}{self.arm_set.id_ends[slot] if self.ids_name_arms and slot >= 0 else ''}"
+        """The id of a decision for an arm, as the user knows it."""
+        return f"{self.id_begins}{number}{self.arm_set.id_ends[slot]}" if self.has_own_id else number
 
     # Every so many rounds.
 

@@ -1,5 +1,6 @@
 """One consistent picture of a live bandit, for the eyes of an operator and for whatever scrapes it."""
 
+from collections.abc import Mapping
 from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -88,6 +89,14 @@ class Status(NamedTuple):
             "recent": self.recent._asdict(),
             "arms": {name: arm._asdict() for name, arm in self.arms.items()},
         }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> "Status":
+        """The status that `to_dict` wrote."""
+        arms = {name: ArmStatus(**arm) for name, arm in document["arms"].items()}
+        return cls(
+            **{**document, "ages": Ages(**document["ages"]), "recent": Recent(**document["recent"]), "arms": arms}
+        )
 
 
 def starving(rounds: int, sat_out: dict[str, int], share: float = STARVING) -> str | None:

@@ -19,9 +19,13 @@ from urllib.parse import quote, urlsplit
 from paceline import __version__, checks
 from paceline.endings import at_end, forget
 from paceline.errors import InvalidValue, PacelineError, UnknownName
+from paceline.fleet.settings import check_credit
+from paceline.live.bandit import Amount, MaxCost
 from paceline.live.coroutines import ask_elsewhere
 from paceline.live.decision import Decision
 from paceline.live.estimate import ArmEstimate, Interval
+from paceline.live.record import Record
+from paceline.live.status import Status
 from paceline.service.outbox import CannotNow, Outbox
 from paceline.service.transport import Late, ServiceBusy, ServiceRefused, ServiceUnreachable, Transport
 
@@ -29,12 +33,11 @@ LOG = logging.getLogger("paceline")
 UNREACHABLE = "service unreachable"
 LATE = 10.0  # seconds after which an answer that did not come in time is given up
 READ = 10.0  # seconds that calls may take that nobody's request waits for
+FLUSH = 1.0  # seconds that those who look wait for what was told before
 AGAIN = 3.0  # seconds for which a credit is tried again
 MOST_QUEUED = 10_000
 TRIES = 3  # failures in a row after which `ask` does not try for a while
 LONGEST_REST = 1.0  # seconds
-
-Amount = float | Mapping[str, float]
 
 
 def connect(
@@ -115,7 +118,7 @@ class RemoteBandit:
         expires: float | None = None,
         *,
         arms: Sequence[str] | None = None,
-        max_cost: Any = None,
+        max_cost: MaxCost | None = None,
         key: str | None = None,
     ) -> Decision:
         """`Bandit.ask`; if the service does not answer within the deadline, sit the round out."""
@@ -160,12 +163,19 @@ class RemoteBandit:
         if decision.arm is not None and key is None:
             self._outbox.put("/cancel", {"id": decision.id})
 
-    async def aask(self, expires: float | None = None, *, key: str | None = None, **given: Any) -> Decision:
+    async def aask(
+        self,
+        expires: float | None = None,
+        *,
+        arms: Sequence[str] | None = None,
+        max_cost: MaxCost | None = None,
+        key: str | None = None,
+    ) -> Decision:
         """`ask` for a coroutine: it waits in another thread.
 
         If the coroutine is cancelled meanwhile, so is the decision, unless it has a ``key`` by which it can be had.
         """
-        ask = partial(self.ask, expires, key=key, **given)
+        ask = partial(self.ask, expires, arms=arms, max_cost=max_cost, key=key)
         return await ask_elsewhere(ask, self.cancel if key is None else None)
 
     def tell(
@@ -183,9 +193,11 @@ class RemoteBandit:
             item["overrun"] = True
         self._queue("/tell", item)
 
-    async def atell(self, id: int | str, *outcome: Any, **given: Any) -> None:
+    async def atell(
+        self, id: int | str, reward: float | None = None, cost: Amount | None = None, *, overrun: bool = False
+    ) -> None:
         """`tell` for a coroutine; it does not wait for the service."""
-        self.tell(id, *outcome, **given)
+        self.tell(id, reward, cost, overrun=overrun)
 
     def cancel(self, id: int | str) -> None:
         """`Bandit.cancel`, in the background."""
@@ -254,12 +266,13 @@ class RemoteBandit:
 
     # What operators do.
 
-    def credit(self, amount: Amount, *, key: str | None = None) -> None:
-        """`Bandit.credit` at once; with the same ``key`` it comes in once.
+    def credit(self, amount: Amount, over: int = 0, rate: bool = True, *, key: str | None = None) -> None:
+        """`Bandit.credit`, at once and as income; with the same ``key`` it comes in once.
 
         A service that cannot say whether it has come in is asked again, for some seconds, with the same key. If that
         raises `ServiceUnreachable` in the end, it may have come in all the same: give a key, and try again with it.
         """
+        check_credit(over, rate)
         known_by = {"Idempotency-Key": str(uuid.uuid4()) if key is None else key}
         body = {"amount": as_amount("credit", amount)}
         end, pause = time.monotonic() + AGAIN, 0.1
@@ -274,9 +287,20 @@ class RemoteBandit:
             else:
                 return
 
-    def set(self, **given: Any) -> None:
+    def set(
+        self,
+        *,
+        budget: Amount | EllipsisType = ...,
+        max_cost: MaxCost | EllipsisType = ...,
+        policy: str | EllipsisType = ...,
+        expires: float | EllipsisType | None = ...,
+        silence: float | EllipsisType | None = ...,
+        hourly: Amount | EllipsisType = ...,
+    ) -> None:
         """`Bandit.set`."""
-        self._call("PATCH", "", {name: value for name, value in given.items() if not isinstance(value, EllipsisType)})
+        given = {"budget": budget, "max_cost": max_cost, "policy": policy, "expires": expires, "silence": silence}
+        given["hourly"] = hourly
+        self._call("PATCH", "", {name: value for name, value in given.items() if value is not ...})
 
     def add(self, arm: str, max_cost: Amount | None = None) -> None:
         """`Bandit.add`."""
@@ -299,13 +323,54 @@ class RemoteBandit:
 
     # What can be seen, of the whole fleet.
 
-    def status(self) -> dict[str, Any]:
-        """The state of the fleet and of the process that answers, as GET /v1/bandits/{name} has it."""
+    def status(self) -> Status:
+        """`Bandit.status`: amounts, rounds and rewards of the whole fleet, the rest of the process that answers."""
+        found = self._look_there()
+        fleet = {name: found["fleet"][name] for name in ("rounds", "credited", "spent", "reserved", "earned")}
+        return Status.from_dict(found["here"] | fleet | {"headroom": headroom_of(found["fleet"])})
+
+    def fleet_status(self) -> dict[str, Any]:
+        """The whole fleet at one moment, as of `Member`."""
+        fleet: dict[str, Any] = self._look_there()["fleet"]
+        return fleet
+
+    def _look_there(self) -> dict[str, Any]:
+        """The state as the service has it, with what was told here before."""
+        self._look()
+        self._outbox.flush(FLUSH)
         found: dict[str, Any] = self._call("GET", "")
         return found
 
+    def look_up(self, id: int | str) -> Record:
+        """`Bandit.look_up`, of a decision of the process that answers."""
+        self._look()
+        self._outbox.flush(FLUSH)
+        found = self._call("GET", f"/decisions/{quote(str(check_id(id)), safe='')}")["record"]
+        if found is None:
+            raise UnknownName(f"id must be that of a decision which is not forgotten, got {id!r}")
+        return Record(**found)
+
+    def _open_decisions(self) -> dict[str, Any]:
+        """Those of the process that answers, which are not settled."""
+        self._look()
+        self._outbox.flush(FLUSH)
+        found: dict[str, Any] = self._call("GET", "/decisions")
+        return found
+
+    @property
+    def pending(self) -> dict[str, str]:
+        """`Bandit.pending`, of the process that answers."""
+        found: dict[str, str] = self._open_decisions()["pending"]
+        return found
+
+    @property
+    def expired(self) -> list[str]:
+        """`Bandit.expired`, of the process that answers."""
+        found: list[str] = self._open_decisions()["expired"]
+        return found
+
     def _of_fleet(self, name: str) -> Any:
-        return self.status()["fleet"][name]
+        return self.fleet_status()[name]
 
     @property
     def rounds(self) -> int:
@@ -329,8 +394,18 @@ class RemoteBandit:
 
     @property
     def headroom(self) -> Any:
-        """What may still be spent."""
-        return self._of_fleet("headroom")
+        """What may still be spent: by the workers of the fleet, and what is in the pool for them."""
+        return headroom_of(self.fleet_status())
+
+    @property
+    def held(self) -> Any:
+        """What `Bandit.credit` holds back for the rounds to come: nothing, in a fleet."""
+        return self.status().held
+
+    @property
+    def budget(self) -> Any:
+        """The income of a round now."""
+        return self._of_fleet("budget")
 
     @property
     def earned(self) -> float:
@@ -368,6 +443,16 @@ def decision_in(answer: Any) -> Decision:
         return Decision(*map(found.get, Decision._fields))
     except (LookupError, TypeError, AttributeError):
         raise ServiceUnreachable("the answer must have a decision, got none") from None
+
+
+def headroom_of(fleet: Mapping[str, Any]) -> Any:
+    """What a fleet may still spend: credited - spent - reserved.
+
+    >>> headroom_of({"headroom": 2.0, "pool": 0.5}), headroom_of({"headroom": {"calls": 1.0}, "pool": {"calls": 3.0}})
+    (2.5, {'calls': 4.0})
+    """
+    held, pool = fleet["headroom"], fleet["pool"]
+    return {name: held[name] + pool[name] for name in held} if isinstance(held, dict) else held + pool
 
 
 def intervals(cost: dict[str, Any]) -> Any:

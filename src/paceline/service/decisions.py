@@ -1,6 +1,6 @@
 """The last decisions of this process with their reasons, and what has become of them: for the page and for "why"."""
 
-from collections import OrderedDict, deque
+from collections import deque
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -70,27 +70,33 @@ class DecisionLog:
     def __init__(self) -> None:
         self.number = 0
         self.events: deque[tuple[int, Entry | News]] = deque(maxlen=LOGGED)
-        self.by_id: OrderedDict[int | str, Entry] = OrderedDict()
+        self.by_id: dict[int | str, Entry] = {}
+        self.older: dict[int | str, Entry] = {}  # all at once forgotten when there are as many again
 
     def asked(self, decisions: list[Decision], headroom: Any, now: float, by: str) -> None:
         """Decisions were made for a request; the headroom is what was left after it."""
         number, events, by_id = self.number, self.events, self.by_id
         for decision in decisions:
-            entry = Entry(decision, headroom, now, by)
+            by_id[decision[0]] = entry = Entry(decision, headroom, now, by)
             number += 1
             events.append((number, entry))
-            by_id[decision.id] = entry
         self.number = number
-        while len(by_id) > LOGGED:
-            by_id.popitem(last=False)
+        if len(by_id) >= LOGGED:
+            self.by_id, self.older = {}, by_id
 
-    def told(self, news: News) -> None:
-        """News of a decision came, and was taken or not."""
-        self.number += 1
-        self.events.append((self.number, news))
-        entry = self.by_id.get(news.item["id"])
-        if entry is not None:
-            entry.news = [news] if entry.news is None else [*entry.news, news][-10:]
+    def told(self, kind: str, now: float, items: list[dict[str, Any]], results: list[str]) -> None:
+        """News of decisions came; what became of each is known, unless the rest could not be taken."""
+        for item, result in zip(items, results, strict=False):
+            news = News(kind, now, item, result)
+            self.number += 1
+            self.events.append((self.number, news))
+            entry = self.find(item["id"])
+            if entry is not None:
+                entry.news = [news] if entry.news is None else [*entry.news, news][-10:]
+
+    def find(self, id: int | str) -> Entry | None:
+        """A decision, if it is not forgotten."""
+        return self.by_id.get(id) or self.older.get(id)
 
     def after(self, number: int, count: int) -> list[dict[str, Any]]:
         """Events with a larger number, the oldest first; the last ones if there are too many."""
@@ -102,7 +108,7 @@ class DecisionLog:
 
     def why(self, id: int | str) -> dict[str, Any] | None:
         """A decision with its reason, if it is not forgotten."""
-        entry = self.by_id.get(id)
+        entry = self.find(id)
         return None if entry is None else entry.why()
 
 

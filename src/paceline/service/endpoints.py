@@ -11,7 +11,7 @@ from paceline.live.metrics import prometheus_text
 from paceline.service.answers import Answer
 from paceline.service.history import as_columns
 from paceline.service.hosted import Hosted
-from paceline.service.limits import MOST_STREAMS
+from paceline.service.limits import LOOK_PATIENCE, MOST_STREAMS
 from paceline.service.meter import pool_text
 from paceline.service.openapi import DOCUMENT
 from paceline.service.problems import Problem, document
@@ -35,7 +35,7 @@ async def whoami(call: Call) -> Response:
 async def list_bandits(call: Call) -> Response:
     """All names."""
     try:
-        names = await call.host.in_thread(call.host.store.fleets)
+        names = await call.host.in_thread(call.host.store.fleets, patience=LOOK_PATIENCE)
     except StoreFailed:
         if not call.host.joined:
             raise
@@ -149,6 +149,12 @@ def news(at_once: Callable[[Hosted, Body, str], Body]) -> Callable[[Call], Await
 tell, cancel, expire, observe = map(news, (tell_at_once, cancel_at_once, expire_at_once, observe_at_once))
 
 
+async def list_decisions(call: Call) -> Response:
+    """Those that wait, with their arms, and which of them are not waited for any more."""
+    member = (await call.bandit()).member
+    return Answer({"pending": member.pending, "expired": member.expired})
+
+
 async def show_decision(call: Call) -> Response:
     """Why."""
     return Answer((await call.bandit()).why(call.name("id")))
@@ -165,7 +171,7 @@ async def list_acts(call: Call) -> Response:
     """What operators did."""
     hosted = await call.bandit()
     after, count = call.number("after", 0, 0, 2**53), call.number("count", 100, 1, 1000)
-    return Answer({"acts": await call.host.in_thread(hosted.acts, after, count)})
+    return Answer({"acts": await call.host.in_thread(hosted.acts, after, count, patience=LOOK_PATIENCE)})
 
 
 async def stream(call: Call) -> Response:
@@ -239,7 +245,7 @@ async def readyz(call: Call) -> Response:
     if call.host.is_stopping:
         raise Problem(503, "the service is stopping")
     try:
-        await call.host.in_thread(call.host.store.fleets)
+        await call.host.in_thread(call.host.store.fleets, patience=LOOK_PATIENCE)
         is_ready = not any(hosted.member.is_alone for hosted in call.host.joined.values())
     except StoreFailed:
         is_ready = False

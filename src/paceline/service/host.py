@@ -55,14 +55,14 @@ class Host:
         self.is_stopping = False
         self.streams = 0
 
-    async def in_thread(self, call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    async def in_thread(self, call: Callable[..., Any], *arguments: Any, patience: float = STORE_PATIENCE) -> Any:
         """What needs the store, in a thread; nobody waits for it longer than some seconds."""
         loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(self.threads, lambda: call(*arguments, **keywords))
+        future = loop.run_in_executor(self.threads, call, *arguments)
         try:
-            return await asyncio.wait_for(future, STORE_PATIENCE)
+            return await asyncio.wait_for(future, patience)
         except TimeoutError:
-            raise NotYet(f"the store must answer within {STORE_PATIENCE:g} seconds") from None
+            raise NotYet(f"the store must answer within {patience:g} seconds") from None
 
     async def bandit(self, name: str) -> Hosted:
         """The bandit of that name, which joins its fleet now if it has not."""

@@ -17,9 +17,9 @@ from paceline.live import requests
 from paceline.live.record import CANCELLED_STATE, EXPIRED, TOLD, Record
 from paceline.live.status import Status
 from paceline.service import encoding
-from paceline.service.decisions import CANCEL, EXPIRE, TELL, DecisionLog, News, as_answer
+from paceline.service.decisions import CANCEL, EXPIRE, TELL, DecisionLog, as_answer
 from paceline.service.history import History, by_resource, point_of
-from paceline.service.limits import KEPT_ANSWERS, MOST_PENDING
+from paceline.service.limits import KEPT_ANSWERS, LOOK_PATIENCE, MOST_PENDING
 from paceline.service.problems import Problem, status_of
 
 LOG = logging.getLogger("paceline.service")
@@ -47,7 +47,8 @@ class Hosted:
         self.being_answered: dict[str, asyncio.Lock] = {}
         self.state: dict[str, Any] = {}
         self.looked = -SELDOM
-        self.looking = asyncio.Lock()
+        self.looking: asyncio.Task[None] | None = None
+        self.began = 0.0  # when it began to look
         self.happened, self.shown = 0, 0  # requests and news so far, and up to the last picture
         self.pending, self.asked_since = 0, 0  # at the last picture, and asked for since
         self.streams = 0
@@ -154,38 +155,41 @@ class Hosted:
 
     def tell(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Outcomes, each with what became of it."""
-        return [self.one(TELL, item, self.tell_one) for item in items]
+        return self.each(TELL, items, self.tell_one)
 
     def cancel(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Decisions that were never acted on."""
-        return [self.one(CANCEL, item, self.settle_one(self.member.cancel, (CANCELLED_STATE,))) for item in items]
+        return self.each(CANCEL, items, self.settle_one(self.member.cancel, (CANCELLED_STATE,)))
 
     def expire(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Decisions that nothing more is expected of."""
-        return [
-            self.one(EXPIRE, item, self.settle_one(self.member.expire, (EXPIRED, TOLD, CANCELLED_STATE)))
-            for item in items
-        ]
+        return self.each(EXPIRE, items, self.settle_one(self.member.expire, (EXPIRED, TOLD, CANCELLED_STATE)))
 
     def observe(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Pulls that were made elsewhere."""
-        return [self.one(None, item, self.observe_one) for item in items]
+        return self.each(None, items, self.observe_one)
 
-    def one(self, kind: str | None, item: dict[str, Any], do: Callable[[dict[str, Any]], str]) -> dict[str, Any]:
-        """One item; what is wrong with it does not touch the others."""
-        self.happened += 1
-        result: dict[str, Any] = {"id": item["id"]} if kind else {"arm": item["arm"]}
+    def each(
+        self, kind: str | None, items: list[dict[str, Any]], do: Callable[[dict[str, Any]], str]
+    ) -> list[dict[str, Any]]:
+        """Item by item; what is wrong with one does not touch the others."""
+        self.happened += len(items)
+        name = "id" if kind else "arm"
+        answers: list[dict[str, Any]] = []
         try:
-            result["result"] = do(item)
-        except PacelineError as error:
-            status = status_of(error)
-            if status >= 500:  # nothing more can be taken now; what was taken is known when it comes again
-                raise
-            result["result"] = {404: UNKNOWN, 409: CONFLICT}.get(status, REFUSED)
-            result["detail"] = str(error)
-        if kind is not None:
-            self.log.told(News(kind, time.time(), item, result["result"]))
-        return result
+            for item in items:
+                try:
+                    answers.append({name: item[name], "result": do(item)})
+                except PacelineError as error:
+                    status = status_of(error)
+                    if status >= 500:  # nothing more can be taken now; what was taken is known when it comes again
+                        raise
+                    result = {404: UNKNOWN, 409: CONFLICT}.get(status, REFUSED)
+                    answers.append({name: item[name], "result": result, "detail": str(error)})
+        finally:
+            if kind is not None:
+                self.log.told(kind, time.time(), items, [answer["result"] for answer in answers])
+        return answers
 
     def has_others(self, items: list[dict[str, Any]]) -> bool:
         """Whether there is news of decisions of other processes. Most ids are at hand in the books of this one."""
@@ -257,7 +261,8 @@ class Hosted:
         LOG.info("operator %s: bandit %s: %s", by, self.name, what)
         with suppress(StoreFailed):  # it has happened; the next exchange brings it
             await self.in_thread(self.member.sync)
-        await self.look_now()
+            self.happened += 1
+            await self.show()
 
     def acts(self, after: int, count: int) -> list[dict[str, Any]]:
         """What operators did, with amounts in the user's unit."""
@@ -271,37 +276,54 @@ class Hosted:
 
     async def look(self, at_most: float) -> None:
         """See to it that the last picture is no older than so many seconds."""
-        async with self.looking:
-            if time.monotonic() - self.looked >= at_most:
-                await self.look_now()
+        if time.monotonic() - self.looked >= at_most:
+            await self.look_once()
 
     async def show(self) -> dict[str, Any]:
         """A picture with all that has happened here so far; one look serves all who ask meanwhile."""
         wanted = self.happened
-        if not self.is_current(wanted):
-            async with self.looking:
-                if not self.is_current(wanted):
-                    await asyncio.sleep(max(self.looked + APART - time.monotonic(), 0.0))
-                    await self.look_now()
+        is_current = self.shown >= wanted and time.monotonic() - self.looked < FRESH
+        while not is_current:  # a look that is under way may have begun too early
+            await self.look_once()
+            is_current = self.shown >= wanted
         return self.state
 
-    def is_current(self, wanted: int) -> bool:
-        """Whether the last picture may be shown, and has so much of what happened here."""
-        return self.shown >= wanted and time.monotonic() - self.looked < FRESH
+    async def look_once(self) -> None:
+        """Wait for a picture, but not for long if there is an older one: a store that hangs holds nobody up."""
+        if self.looking is None or self.looking.done():
+            self.looking, self.began = asyncio.create_task(self.take_picture()), time.monotonic()
+            self.looking.add_done_callback(lambda look: look.cancelled() or look.exception())  # nobody may wait for it
+        if not self.state:
+            await asyncio.shield(self.looking)
+            return
+        done, _ = await asyncio.wait({self.looking}, timeout=max(self.began + LOOK_PATIENCE - time.monotonic(), 0.0))
+        if done:
+            self.looking.result()
+        else:
+            self.keep(self.picture_without_store(), time.monotonic(), self.happened)
 
-    async def look_now(self) -> None:
+    async def take_picture(self) -> None:
         """Take a picture; if the store is gone, of what is known here."""
+        await asyncio.sleep(max(self.looked + APART - time.monotonic(), 0.0))
         began, happened = time.monotonic(), self.happened
         self.asked_since = 0
         try:
-            self.state = await self.in_thread(self.picture)
+            state = await self.in_thread(self.picture)
         except StoreFailed:
             if not self.state:
                 raise  # there is nothing to show yet
-            gone = {"time": time.time(), "store": {"reachable": False}, "here": self.member.status().to_dict()}
-            self.state = {**self.state, **gone}
-        self.looked, self.shown = began, happened
-        self.history.add(point_of(self.state["fleet"], self.state["time"]))
+            state = self.picture_without_store()
+        self.keep(state, began, happened)
+
+    def keep(self, state: dict[str, Any], looked: float, happened: int) -> None:
+        """Show a picture from now on, with so much of what happened here."""
+        self.state, self.looked, self.shown = state, looked, happened
+        self.history.add(point_of(state["fleet"], state["time"]))
+
+    def picture_without_store(self) -> dict[str, Any]:
+        """The last picture, with what is known here."""
+        here = self.member.status().to_dict()
+        return {**self.state, "time": time.time(), "store": {"reachable": False}, "here": here}
 
     def picture(self) -> dict[str, Any]:
         """All that the page shows, in a thread; the store is told first how things stand here."""

@@ -12,3 +12,4 @@ LONGEST_NAME = 100  # characters
 LOGGED = 5000  # decisions and events kept in memory for the page, by bandit
 KEPT_ANSWERS = 10_000  # answers to requests with an Idempotency-Key kept in memory, by bandit
 STORE_PATIENCE = 10.0  # seconds that a request waits for the store
+LOOK_PATIENCE = 1.5  # the same for one who only looks, and can be shown what is known here

@@ -65,6 +65,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "observe": answer(items=ITEMS),
     "step": answer(items=ITEMS, decisions=DECISIONS),
     "credit": answer(credited=AMOUNTS),
+    "list_decisions": answer(pending=ANY, expired={"type": "array", "items": {"type": "string"}}),
     "list_events": answer(events={"type": "array", "items": ANY}, last={"type": "integer"}),
     "list_acts": answer(acts={"type": "array", "items": ANY}),
     "list_workers": answer(workers={"type": "array", "items": ANY}),

@@ -71,6 +71,7 @@ OPERATIONS = (
         refusals=(409,),
     ),
     Operation("PATCH", f"{B}/arms/{{arm:path}}", "change_arm", OPERATOR, "Pause, resume or retire", schema.ARM_CHANGE),
+    Operation("GET", f"{B}/decisions", "list_decisions", READER, "The decisions of this process that are not settled"),
     Operation("GET", f"{B}/decisions/{{id}}", "show_decision", READER, "Why a decision was made, and its outcome"),
     Operation(
         "GET", f"{B}/events", "list_events", READER, "What happened in this process lately", query=("after", "count")

@@ -65,11 +65,15 @@ def checker(schema: dict[str, Any]) -> Check:
 def check_any(schemas: list[dict[str, Any]]) -> Check:
     """One of several, each of types of its own; the one whose type it is says what is wrong."""
     names = [TYPES[schema["type"]][0] for schema in schemas]
-    by_type = {kind: checker(schema) for schema in schemas for kind in TYPES[schema["type"]][1]}
     rule = " or ".join(names)
+    by_type = {kind: checker(schema) for schema in schemas for kind in TYPES[schema["type"]][1]}
+    of_any_value = {kind for schema in schemas if list(schema) == ["type"] for kind in TYPES[schema["type"]][1]}
 
     def check(place: str, value: Any) -> None:
-        inner = by_type.get(type(value))
+        kind = type(value)
+        if kind in of_any_value:
+            return
+        inner = by_type.get(kind)
         if inner is None:
             refuse(place, rule, value)
         else:
@@ -252,7 +256,7 @@ SETTINGS = make_object(
 )
 ASK = make_object(
     count={"type": "integer", "minimum": 1, "maximum": MOST_ITEMS},
-    arms=list_of({"type": "string", "maxLength": 200}, 1, MOST_ARMS),
+    arms=list_of({"type": "string", "maxLength": 200}, 0, MOST_ARMS),
     max_cost=MAX_COST,
     expires=SECONDS,
 )

@@ -191,6 +191,12 @@ def delivers_news(store: Store, fleet: str) -> None:
     store.send(fleet, [])
     found = [document["id"] for _, document in other.sync().news]
     assert found == ["one-2", "one-3", "one-4"], "news of the dead is lost, or there is some of nobody"
+    store.send(fleet, [("nobody", {"id": "nobody-2"})])
+    nobody = Peer(store, fleet, "nobody")  # it began while the store was away
+    found = [document["id"] for _, document in nobody.sync().news]
+    assert found == ["nobody-1", "nobody-2"], "news of one that had not said hello yet is lost"
+    nobody.cursor = nobody.sync().news[-1][0]
+    assert nobody.sync().news == (), "news of one that had not said hello comes again"
 
 
 def keeps_estates(store: Store, fleet: str) -> None:
