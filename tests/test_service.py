@@ -17,7 +17,8 @@ from service import ADS, rounds, service
 from paceline.errors import StoreFailed
 from paceline.fleet.member import Member
 from paceline.fleet.sqlite import SQLiteStore
-from paceline.service import endpoints, openapi, problems
+from paceline.live.decision import Decision
+from paceline.service import decisions, endpoints, openapi, problems
 from paceline.service.hosted import Hosted
 from paceline.service.operations import OPERATIONS
 from paceline.service.wire import Gathering
@@ -451,6 +452,17 @@ def test_looking_through_all_decisions_holds_up_no_other_request(client, monkeyp
     serving = client.portal.call(threading.get_ident)
     assert len(threads) >= 2
     assert serving not in threads
+
+
+def test_the_last_decisions_are_known_and_those_long_before_are_forgotten(monkeypatch):
+    monkeypatch.setattr(decisions, "LOGGED", 10)
+    log = decisions.DecisionLog()
+    for id in range(1, 101):
+        log.asked([Decision(id, "video", "due")], 1.0, 0.0, "me")
+        assert all(log.why(each) is not None for each in range(max(id - 9, 1), id + 1))
+        assert log.why(id - 20) is None
+        log.told(decisions.TELL, 0.0, [{"id": max(id - 9, 1)}], ["taken"])
+    assert [news["result"] for news in log.why(91)["news"]] == ["taken"]
 
 
 def test_a_process_hosts_so_many_bandits_and_no_more(client, monkeypatch):
