@@ -33,6 +33,13 @@ def test_a_clock_in_nanoseconds_is_refused():
     assert bandit.rounds == 0
 
 
+def test_a_clock_in_the_place_of_the_usual_one_counts(monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 1000.0)
+    bandit = Bandit(["a"], budget=1.0, clock=time.time)
+    bandit.ask()
+    assert bandit.status().time == 1000.0
+
+
 @pytest.mark.parametrize("now", [math.nan, math.inf, "noon", None])
 def test_a_clock_that_gives_no_number_is_refused(now):
     bandit = Bandit(["a"], budget=1.0, clock=lambda: now)

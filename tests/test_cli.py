@@ -132,6 +132,8 @@ def test_solve_solves_every_problem_of_an_experiment_file(tmp_path):
     assert told[::3] == list(found)
     file.write_text("[[problem]]\nrewards = [0.1]\ncosts = [0.2]\nbudget = 3\n", encoding="utf-8")
     assert f"{file}: problem 1: budget must be in (0, 1], got 3" in call("solve", file).stderr
+    file.write_text("problem = [1]\n", encoding="utf-8")
+    assert f"{file}: problem must be a list of tables: [[problem]], got [1]" in call("solve", file).stderr
     world = "class W(pl.PythonWorld):\n    arms, budget = 2, 0.5\n    def outcome(self, *pull): ...\n"
     (tmp_path / "w.py").write_text(f"import paceline as pl\n\n{world}", encoding="utf-8")
     file.write_text("[[problem]]\nworld = 'w.py:W'\n", encoding="utf-8")

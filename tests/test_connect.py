@@ -121,6 +121,23 @@ def test_news_is_sent_in_order_and_what_is_refused_is_logged(bandit, caplog):
 
 
 @pytest.mark.slow
+def test_while_the_store_is_away_old_figures_are_said_to_be_old(tmp_path):
+    file, away = tmp_path / "ads.db", tmp_path / "away.db"
+    with serving(tmp_path) as process, pl.connect(process.address, "ads", deadline=10.0) as bandit:
+        bandit._call("PUT", "", ADS)
+        decision = pulled(bandit)
+        assert (bandit.is_alone, bandit.spent) == (False, 0.0)
+        file.rename(away)
+        bandit.tell(decision.id, reward=1.0, cost=0.125)
+        assert (bandit.is_alone, bandit.spent) == (True, 0.0)
+        away.rename(file)
+        deadline = time.monotonic() + 30.0
+        while bandit.is_alone:
+            assert time.monotonic() < deadline
+        assert bandit.spent == 0.125
+
+
+@pytest.mark.slow
 def test_operators_calls_raise_the_errors_of_bandit(bandit):
     bandit.pause("video")
     assert bandit.arms["video"] == "paused"

@@ -943,6 +943,14 @@ def join_and_leave(address):
     play(pl.join(address, "ads"), 40)
 
 
+def test_a_member_that_was_never_begun_goes_without_a_word(monkeypatch):
+    said = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    pl.Member.__new__(pl.Member)
+    gc.collect()
+    assert said == []
+
+
 def test_a_member_that_nobody_has_any_more_hands_back(store):
     watcher = joined(store, **SETTINGS)
     address = f"sqlite:///{store.path}"

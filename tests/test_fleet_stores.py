@@ -250,6 +250,8 @@ def test_news_that_nobody_claims_goes_after_some_days_or_when_there_is_much_of_i
         now[0] += 3 * 24 * 3600
         store.send("ads", [("new", {"id": "new-1"})])
         assert (claimed("old"), claimed("new")) == ([], ["new-1"])
+    with closing(sqlite3.connect(tmp_path / "fleet.db")) as connection:
+        assert connection.execute("SELECT * FROM unclaimed").fetchall() == []  # what was claimed is there once
 
 
 # Files.

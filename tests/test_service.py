@@ -4,17 +4,21 @@ import asyncio
 import json
 import os
 import re
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from service import ADS, rounds, service
 
 from paceline.errors import StoreFailed
+from paceline.fleet.member import Member
 from paceline.fleet.sqlite import SQLiteStore
-from paceline.service import endpoints, openapi, problems
+from paceline.live.decision import Decision
+from paceline.service import decisions, endpoints, openapi, problems
 from paceline.service.hosted import Hosted
 from paceline.service.operations import OPERATIONS
 from paceline.service.wire import Gathering
@@ -413,6 +417,52 @@ def test_too_many_decisions_that_wait_are_refused(client, monkeypatch):
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
     client.post(f"{B}/cancel", json={"items": [{"id": ids[0]}]})
     assert client.post(f"{B}/ask", json={}).status_code == 200
+
+
+def test_too_many_decisions_that_wait_are_refused_without_the_store_as_well(client, monkeypatch):
+    monkeypatch.setattr("paceline.service.hosted.MOST_PENDING", 10)
+    client.post(f"{B}/credit", json={"amount": 100})
+    client.get(B)
+
+    def gone(*_arguments):
+        raise StoreFailed("the store cannot be reached")
+
+    monkeypatch.setattr(type(client.host.store), "_do", gone)
+    for _ in range(10):
+        ask(client)
+        assert client.get(B).json()["store"] == {"reachable": False}
+    assert client.get(B).json()["here"]["pending"] == 10
+    assert client.post(f"{B}/ask", json={}).status_code == 429
+
+
+def test_looking_through_all_decisions_holds_up_no_other_request(client, monkeypatch):
+    pull(client)
+    client.get(B)
+    threads = []
+
+    def noted(look):
+        return lambda member: threads.append(threading.get_ident()) or look(member)
+
+    monkeypatch.setattr(Member, "status", noted(Member.status))
+    monkeypatch.setattr(Member, "pending", property(noted(Member.pending.fget)))
+    monkeypatch.setattr(type(client.host.store), "_do", Mock(side_effect=StoreFailed("gone")))
+    pull(client)
+    assert client.get(B).json()["store"] == {"reachable": False}
+    assert len(client.get(f"{B}/decisions").json()["pending"]) == 2
+    serving = client.portal.call(threading.get_ident)
+    assert len(threads) >= 2
+    assert serving not in threads
+
+
+def test_the_last_decisions_are_known_and_those_long_before_are_forgotten(monkeypatch):
+    monkeypatch.setattr(decisions, "LOGGED", 10)
+    log = decisions.DecisionLog()
+    for id in range(1, 101):
+        log.asked([Decision(id, "video", "due")], 1.0, 0.0, "me")
+        assert all(log.why(each) is not None for each in range(max(id - 9, 1), id + 1))
+        assert log.why(id - 20) is None
+        log.told(decisions.TELL, 0.0, [{"id": max(id - 9, 1)}], ["taken"])
+    assert [news["result"] for news in log.why(91)["news"]] == ["taken"]
 
 
 def test_a_process_hosts_so_many_bandits_and_no_more(client, monkeypatch):

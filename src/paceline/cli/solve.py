@@ -135,6 +135,7 @@ def problems_of(options: argparse.Namespace) -> "dict[str, Problem]":
 
 def problems_in(file: Path) -> "dict[str, Problem]":
     """The problem at the top of a file or under [problem], or those of its [[problem]] tables by name."""
+    from paceline.errors import InvalidValue
     from paceline.experiments.grids import at
     from paceline.problems.problem import Problem
     from paceline.problems.toml import read_toml
@@ -145,6 +146,8 @@ def problems_in(file: Path) -> "dict[str, Problem]":
         if isinstance(given, list):
             from paceline.experiments.entries import read_problems
 
+            if not all(isinstance(table, dict) for table in given):
+                raise InvalidValue(f"problem must be a list of tables: [[problem]], got {given!r}")
             return {each.name: each.problem for each in read_problems(given, file.parent)}
         return {ALONE: Problem.from_dict(given)}
 

@@ -122,7 +122,8 @@ class Store(ABC):
         If that worker has closed, or an operator has said that it is dead, the next worker that comes by gets it, to
         learn from. A worker that has closed said what it left open: news of anything else says nothing new, and nobody
         gets it. What was reserved for a decision that it left open, and was not spent, goes to the pool. Of one that is
-        said to be dead nobody knows. A worker that has never said hello gets it when it does, if that is within a day.
+        said to be dead nobody knows. A worker that has never said hello gets it when it does, if that is within a day
+        and the fleet has not had 100,000 other news since.
         """
 
     @abstractmethod

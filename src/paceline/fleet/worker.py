@@ -133,7 +133,8 @@ class Worker(Bandit):
 
         That takes an exchange, for which this is not the moment: it may be in the middle of anything.
         """
-        if self._is_left_open and not self._is_closed and self._stopped is not FORKED:
+        begun = getattr(self, "_is_left_open", False)  # it is not there where nothing was made but the object
+        if begun and not self._is_closed and self._stopped is not FORKED:
             process.keep_for_later(self)
 
     def _reset(self) -> None:

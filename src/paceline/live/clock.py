@@ -10,9 +10,12 @@ from paceline.live.config import MOST_SECONDS
 NANOSECONDS = 1_000_000  # in a millisecond
 
 
-def milliseconds_by(clock: Callable[[], float]) -> Callable[[], int]:
-    """The clock in milliseconds; a user's may give anything, and is checked each time."""
-    return time_of_day if clock is time.time else lambda: checked(clock())
+def milliseconds_by(clock: Callable[[], float], usual: Callable[[], float] = time.time) -> Callable[[], int]:
+    """The clock in milliseconds; a user's may give anything, and is checked each time.
+
+    A `time.time` that a test has put in the place of the usual one is a user's.
+    """
+    return time_of_day if clock is usual else lambda: checked(clock())
 
 
 def time_of_day(read: Callable[[], int] = time.time_ns) -> int:

@@ -341,6 +341,14 @@ class RemoteBandit:
         found: dict[str, Any] = self._call("GET", "")
         return found
 
+    @property
+    def is_alone(self) -> bool:
+        """As of `Member`: whether the process that answers cannot reach the store.
+
+        Then what can be seen of the fleet is how it stood when it last could.
+        """
+        return not self._look_there()["store"]["reachable"]
+
     def look_up(self, id: int | str) -> Record:
         """`Bandit.look_up`, of a decision of the process that answers."""
         self._look()
@@ -448,11 +456,18 @@ def decision_in(answer: Any) -> Decision:
 def headroom_of(fleet: Mapping[str, Any]) -> Any:
     """What a fleet may still spend: credited - spent - reserved.
 
-    >>> headroom_of({"headroom": 2.0, "pool": 0.5}), headroom_of({"headroom": {"calls": 1.0}, "pool": {"calls": 3.0}})
-    (2.5, {'calls': 4.0})
+    Not what its workers hold and the pool has: they are looked at one after the other, and money that goes from one to
+    the other meanwhile would be there twice.
+
+    >>> headroom_of({"credited": 4.0, "spent": 1.0, "reserved": 0.5})
+    2.5
+    >>> headroom_of({"credited": {"calls": 9.0}, "spent": {"calls": 4.0}, "reserved": {"calls": 1.0}})
+    {'calls': 4.0}
     """
-    held, pool = fleet["headroom"], fleet["pool"]
-    return {name: held[name] + pool[name] for name in held} if isinstance(held, dict) else held + pool
+    credited, spent, reserved = fleet["credited"], fleet["spent"], fleet["reserved"]
+    if isinstance(credited, dict):
+        return {name: credited[name] - spent[name] - reserved[name] for name in credited}
+    return credited - spent - reserved
 
 
 def intervals(cost: dict[str, Any]) -> Any:

@@ -1,5 +1,6 @@
 """What the service does for each operation. Checks of tokens, roles and bodies are behind us here."""
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -152,7 +153,8 @@ tell, cancel, expire, observe = map(news, (tell_at_once, cancel_at_once, expire_
 async def list_decisions(call: Call) -> Response:
     """Those that wait, with their arms, and which of them are not waited for any more."""
     member = (await call.bandit()).member
-    return Answer({"pending": member.pending, "expired": member.expired})
+    pending, expired = await asyncio.to_thread(lambda: (member.pending, member.expired))  # there may be very many
+    return Answer({"pending": pending, "expired": expired})
 
 
 async def show_decision(call: Call) -> Response:

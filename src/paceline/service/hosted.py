@@ -50,7 +50,7 @@ class Hosted:
         self.looking: asyncio.Task[None] | None = None
         self.began = 0.0  # when it began to look
         self.happened, self.shown = 0, 0  # requests and news so far, and up to the last picture
-        self.pending, self.asked_since = 0, 0  # at the last picture, and asked for since
+        self.pending, self.asked, self.asked_then = 0, 0, 0  # when they were last counted; asked for, and before that
         self.streams = 0
         self.counted: tuple[float, Any] = (-1.0, None)  # when the headroom was counted, and what it was
 
@@ -79,7 +79,7 @@ class Hosted:
         except BaseException:
             self.take_back(answers)
             raise
-        self.asked_since += count
+        self.asked += count
         self.happened += 1
         return answers
 
@@ -98,8 +98,8 @@ class Hosted:
 
     def check_pending(self, count: int) -> None:
         """Refuse more decisions than can wait for their outcome; it is counted when it may be near."""
-        if self.pending + self.asked_since + count > MOST_PENDING:
-            self.pending, self.asked_since = self.member.status().pending, 0
+        if self.pending + self.asked - self.asked_then + count > MOST_PENDING:
+            self.pending, self.asked_then = self.member.status().pending, self.asked
             if self.pending + count > MOST_PENDING:
                 raise Problem(
                     429,
@@ -300,36 +300,44 @@ class Hosted:
         if done:
             self.looking.result()
         else:
-            self.keep(self.picture_without_store(), time.monotonic(), self.happened)
+            await self.take_picture_here()
 
     async def take_picture(self) -> None:
         """Take a picture; if the store is gone, of what is known here."""
         await asyncio.sleep(max(self.looked + APART - time.monotonic(), 0.0))
-        began, happened = time.monotonic(), self.happened
-        self.asked_since = 0
+        so_far = self.so_far()
         try:
-            state = await self.in_thread(self.picture)
+            self.keep(await self.in_thread(self.picture), *so_far)
         except StoreFailed:
             if not self.state:
                 raise  # there is nothing to show yet
-            state = self.picture_without_store()
-        self.keep(state, began, happened)
+            await self.take_picture_here()
 
-    def keep(self, state: dict[str, Any], looked: float, happened: int) -> None:
+    async def take_picture_here(self) -> None:
+        """The last picture, with what is known here.
+
+        With very many decisions to look through it takes a while, in which others are served. All threads of
+        `in_thread` may be waiting for the store.
+        """
+        so_far = self.so_far()
+        here = await asyncio.to_thread(self.member.status)
+        known = {"time": time.time(), "store": {"reachable": False}, "here": here.to_dict()}
+        self.keep({**self.state, **known}, *so_far)
+
+    def so_far(self) -> tuple[float, int, int]:
+        """The time, and what happened and was asked for until now: a picture that is begun now has all of it."""
+        return time.monotonic(), self.happened, self.asked
+
+    def keep(self, state: dict[str, Any], looked: float, happened: int, asked: int) -> None:
         """Show a picture from now on, with so much of what happened here."""
         self.state, self.looked, self.shown = state, looked, happened
+        self.pending, self.asked_then = state["here"]["pending"], asked
         self.history.add(point_of(state["fleet"], state["time"]))
-
-    def picture_without_store(self) -> dict[str, Any]:
-        """The last picture, with what is known here."""
-        here = self.member.status().to_dict()
-        return {**self.state, "time": time.time(), "store": {"reachable": False}, "here": here}
 
     def picture(self) -> dict[str, Any]:
         """All that the page shows, in a thread; the store is told first how things stand here."""
         self.member.sync()
         fleet, here = self.member.fleet_status(), self.member.status()
-        self.pending = here.pending
         return {
             "name": self.name,
             "time": time.time(),
