@@ -1,6 +1,6 @@
 """A web program with many workers and one budget: which banner to show, under gunicorn or uvicorn.
 
-    pip install "paceline" gunicorn
+    pip install . gunicorn                                         in a clone of the repository
     FLEET=sqlite:///ads.db gunicorn -w 4 -b 127.0.0.1:8000 --chdir examples gunicorn_app:app
     FLEET=sqlite:///ads.db gunicorn -w 4 -b 127.0.0.1:8000 --chdir examples --preload gunicorn_app:app
     FLEET=sqlite:///ads.db uvicorn --workers 4 --port 8000 --app-dir examples gunicorn_app:asgi

@@ -15,8 +15,9 @@ def plan(experiment: Experiment, out: Path, workers: int | None, say: Callable[[
     tasks = experiment.tasks()
     left = sum(task.cost for task in left_of(out, check_folder(out, experiment), experiment))
     lines = [
-        f"{experiment.name}: {len(experiment.problems)} problems x {len(experiment.policies)} policies x "
-        f"{experiment.trials} trials of {int(experiment.rounds[-1]):,} rounds",
+        f"{experiment.name}: {counted(len(experiment.problems), 'problem')} x "
+        f"{counted(len(experiment.policies), 'policy', 'policies')} x {counted(experiment.trials, 'trial')} of "
+        f"{int(experiment.rounds[-1]):,} rounds",
         f"{len(tasks)} tasks, {sum(task.cost for task in tasks):,} rounds in all; {left:,} rounds to do",
     ]
     if left:

@@ -149,7 +149,10 @@ class PaperChapter(Chapter):
         """Every claim beside what was measured, and how the policies that the paper does not have compare."""
         rows = ((f"Figure {each.figure}: {each.says}", each.measured, each.verdict) for each in self.claims)
         claims = Table(("The paper says", "Measured", "Holds"), tuple(rows))
-        caption = "Each claim beside what was measured [95 % interval]; to hold, a difference must be beyond noise"
+        caption = (
+            "Each claim beside what was measured [95 % interval]; to hold or to fail, a difference in regret must be "
+            "more than noise, which asks for more than that these intervals are apart (see How to read this)"
+        )
         told = [Words(f"Figure {figure.number}. {figure.told}") for figure in self.figures.values()]
         scaled = [Words(words) for study in self.studies if (words := self.scale(study))]
         return [Section("The paper's claims", [*scaled, Tabled(claims, caption, words=True), *told])]
