@@ -30,7 +30,7 @@ class Claim:
     """One sentence of the paper, what was measured, and whether it holds.
 
     ``sure`` is False where policies are compared, and what was measured is within noise: such a claim does not hold,
-    but neither is it refuted.
+    but neither is it refuted. ``tested`` is False where the rounds did not reach what it is about.
     """
 
     figure: int
@@ -38,10 +38,13 @@ class Claim:
     measured: str
     holds: bool
     sure: bool = True
+    tested: bool = True
 
     @property
     def verdict(self) -> str:
         """In a word or two."""
+        if not self.tested:
+            return "not tested"
         return "yes" if self.holds else "NO" if self.sure else "within noise"
 
 
@@ -115,7 +118,7 @@ def regret_is_of_phase_one(runs: Runs) -> Claim:
     """
     run = runs[SUAK]
     if not phase_one_ended(run):
-        return Claim(2, MOSTLY, "phase 1 did not end in every trial", False)
+        return Claim(2, MOSTLY, "phase 1 did not end in every trial", holds=False, tested=False)
     ends = run.memory["classified_at"][:, -1]
     there = np.array([np.interp(end, run.rounds, curve) for end, curve in zip(ends, run.regret, strict=True)])
     last = final(run.regret)
@@ -167,7 +170,7 @@ def falls_and_climbs(runs: Runs) -> Claim:
     """Figure 2, fourth. About 0.49: from 0.485 to 0.495; back: closer to c by half at the end."""
     run = runs[SUAK]
     if not phase_one_ended(run):
-        return Claim(2, FALLS, "phase 1 did not end in every trial", False)
+        return Claim(2, FALLS, "phase 1 did not end in every trial", holds=False, tested=False)
     average = (run.spent / run.rounds).mean(axis=0)
     later = run.rounds >= phase_one_end(run)
     lowest, last = float(average[later].min()), float(average[-1])

@@ -51,10 +51,10 @@ export function showArms(state, may) {
     const [a, b] = [value(one), value(other)];
     return (a < b ? -1 : a > b ? 1 : 0) * (sort.down ? -1 : 1);
   });
-  const most = scales(all), isMixed = all.some(([, arm]) => arm.best_mix > 0);
+  const most = scales(all), mixed = all.reduce((sum, [, arm]) => sum + arm.best_mix, 0);  // less than 1 with rounds sat out
   find("arms").classList.toggle("dense", all.length > MANY);
   find("arms-none").hidden = shown.length > 0;
-  keyed(find("arms").tBodies[0], shown, ([name]) => name, create, (row, [name, arm]) => update(row, name, arm, most, isMixed, state.name, may));
+  keyed(find("arms").tBodies[0], shown, ([name]) => name, create, (row, [name, arm]) => update(row, name, arm, most, mixed, state.name, may));
 }
 
 // The largest bounds, so that intervals of different arms can be compared.
@@ -77,7 +77,7 @@ function create([name, arm]) {
     make("td", {}, label("Cost"), make("div", {}, ...several.map(estimate))),
     make("td", {}, label("Share"), make("div", { class: "shares" },
       make("div", { class: "barline", "aria-hidden": "true" }, make("i")), make("span", { class: "amount", title: "share of the pulls lately" }),
-      make("div", { class: "barline best", "aria-hidden": "true" }, make("i")), make("span", { class: "amount best", title: "best mix, if the arms are what they seem to be" }))),
+      make("div", { class: "barline best", "aria-hidden": "true" }, make("i")), make("span", { class: "amount best", title: "share of the pulls in the best mix, if the arms are what they seem to be" }))),
     make("td", { class: "act" }, make("button", { type: "button", class: "quiet slim" })),
   );
 }
@@ -86,7 +86,7 @@ function estimate(name) {
   return make("div", { class: "estimate" }, name ? make("span", { class: "of" }, name) : null, make("b"), make("span", { class: "unseen" }), make("div", { class: "track", "aria-hidden": "true" }, make("i"), make("em")));
 }
 
-function update(row, name, arm, most, isMixed, bandit, may) {
+function update(row, name, arm, most, mixed, bandit, may) {
   const [head, pulls, reward, cost, share, act] = row.children;
   row.className = arm.status === "active" ? "" : "out";
   const tag = head.lastChild;
@@ -98,10 +98,11 @@ function update(row, name, arm, most, isMixed, bandit, may) {
   Object.entries(costs(arm)).forEach(([each, interval], at) => showEstimate(cost.lastChild.children[at], interval, most.cost[each], arm.pulls));
   const [now, nowText, best, bestText] = share.lastChild.children;
   now.firstChild.style.setProperty("--part", arm.share);
-  best.firstChild.style.setProperty("--part", arm.best_mix);
+  const part = mixed > 0 ? arm.best_mix / mixed : 0;  // of the pulls, as the share beside it
+  best.firstChild.style.setProperty("--part", part);
   best.firstChild.className = arm.best_mix > 0 ? "" : "nothing";
   setText(nowText, `${percent(arm.share)} now`);
-  setText(bestText, isMixed ? `${percent(arm.best_mix)} best` : "– best");
+  setText(bestText, mixed > 0 ? `${percent(part)} best` : "– best");
   const button = act.firstChild;
   button.hidden = arm.status === "retired";
   button.disabled = !may;
