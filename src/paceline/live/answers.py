@@ -33,6 +33,20 @@ def answer(ledger: "Ledger", number: int, slot: int, reason: int, tag: int) -> D
     return Decision(id, None, situation, other, headroom, largest, name, likely)
 
 
+def kept(ledger: "Ledger", number: int, decision: Decision) -> Decision:
+    """A decision as it is kept for a request that comes again: a journal does not say that ids end with slots."""
+    return decision._replace(id=f"{ledger.id_begins}{number}") if ledger.has_own_id else decision
+
+
+def again(ledger: "Ledger", key: str) -> Decision:
+    """What a request was answered before, with the id that it had then (earlier versions kept it whole)."""
+    decision, arm_set = ledger.answers[key], ledger.arm_set
+    if decision.arm is None:
+        return decision
+    id, end = decision.id, arm_set.id_ends[arm_set.slot_by_name[decision.arm]]
+    return decision if not end or str(id).endswith(end) else decision._replace(id=f"{id}{end}")
+
+
 def is_short_of(ledger: "Ledger", slot: int) -> bool:
     """Whether the headroom does not cover a pull of this arm."""
     lineup = ledger.seen
