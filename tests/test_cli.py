@@ -437,3 +437,32 @@ def test_the_bare_command_shows_its_help(tmp_path):
     done = call(cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: paceline")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("serve", "--store", "sqlite:///ads.db", "--token-file", "bytes"), "--token-file must be a file with a token"),
+        (
+            ("serve", "--store", "sqlite:///ads.db", "--host", "a..b", "--token", 20 * "t"),
+            "a..b:8080: no name of a host",
+        ),
+        (("token", "revoke", "--store", "sqlite:///ads.db", "--label", "\udcff"), "label must be a name"),
+        (("token", "list", "--store", f"postgresql://{200 * 'h'}/ads"), "the store cannot be used"),
+        (("log", "", "--json"), "Is a directory"),
+    ],
+    ids=["token file", "host", "label", "store", "journal"],
+)
+def test_what_is_no_text_or_no_name_is_one_line(arguments, says, tmp_path):
+    (tmp_path / "bytes").write_bytes(b"\x87\xff")
+    done = call(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("paceline: error: ")
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_journal_without_a_name_is_said_to_be_none(tmp_path):
+    done = call("log", "", "--verify", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "Is a directory" in done.stdout

@@ -10,8 +10,11 @@ import socket
 import threading
 import time
 from contextlib import contextmanager
+from decimal import Decimal
+from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import numpy as np
 import pytest
 from service import ADS, serving
 
@@ -475,3 +478,23 @@ def test_a_connection_that_was_closed_meanwhile_is_made_again(closes):
             idle.shutdown(socket.SHUT_RDWR)
         assert bandit.ask().arm == "video"
         assert len(seen) == 2
+
+
+def test_numbers_of_all_kinds_are_taken_and_what_is_none_is_refused_as_by_a_bandit(bandit):
+    for kind in (np.float32, Fraction, Decimal):
+        bandit.ask(arms=("banner",), max_cost={"banner": kind(0.125)}, expires=kind(60))
+    decision = bandit.ask(arms=["banner"])
+    while decision.arm is None:
+        decision = bandit.ask(arms=["banner"])
+    bandit.tell(decision.id, reward=np.bool_(True), cost=np.float32(0.125))
+    assert bandit.flush(10)
+    assert bandit.look_up(decision.id).reward == 1.0
+    for options in ({"max_cost": float("nan")}, {"expires": {1}}, {"arms": "banner"}, {"key": "a\n"}, {"key": 5}):
+        with pytest.raises(pl.InvalidValue):
+            bandit.ask(**options)
+    with pytest.raises(pl.InvalidValue):
+        bandit.observe("banner", reward=None, cost=0.1)
+    with pytest.raises(pl.InvalidValue):
+        bandit.add(5)
+    with pytest.raises(pl.UnknownName):
+        bandit.pause(5)

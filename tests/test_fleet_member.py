@@ -1076,6 +1076,27 @@ def test_a_journal_makes_a_restarted_worker_the_same_life(store, tmp_path):
         joined(store, "other", journal=path, **SETTINGS)
 
 
+@pytest.mark.parametrize("snapshots", [False, True])
+def test_a_key_gives_the_same_id_after_a_crash(snapshots, store, tmp_path):
+    path = tmp_path / "journal"
+    store.make("ads", {**SETTINGS, "start": 10.0}, by="me")
+    member = joined(store, journal=path)
+    member.sync()
+    first = member.ask(key="k")
+    assert first.arm is not None
+    assert member.ask(key="k") == first
+    if snapshots:
+        member.snapshot()
+    member._journal.close()  # it is killed
+    again = joined(store, journal=path)
+    assert again.ask(key="k") == first
+    assert list(again.pending) == [first.id]
+    again.close()
+    found = Examination(path)
+    assert found.is_whole
+    assert [kept.verdict for kept in found.snapshots] == ["agrees with the journal"] * snapshots
+
+
 @pytest.mark.parametrize("when", ["before the journal", "after the journal"])
 @pytest.mark.parametrize("what", ["grant", "return"])
 def test_a_crash_between_file_and_journal_loses_and_doubles_nothing(when, what, store, tmp_path, monkeypatch):

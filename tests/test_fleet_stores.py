@@ -466,3 +466,28 @@ def test_without_psycopg_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(StoreFailed, match=r'pip install "paceline\[fleet\]"'):
         open_store("postgresql://host/db")
+
+
+def test_those_who_wait_while_a_store_hangs_fail_with_it(file, monkeypatch):
+    def hang(_):
+        time.sleep(0.3)
+        raise StoreFailed("it hangs")
+
+    def call():
+        begun = time.monotonic()
+        with pytest.raises(StoreFailed, match="it hangs"):
+            file.fleets()
+        waits.append(time.monotonic() - begun)
+
+    waits = []
+    with monkeypatch.context() as patch:
+        patch.setattr(transactions, "LONG", 0.1)
+        patch.setattr(file, "_in_transaction", hang)
+        threads = [threading.Thread(target=call) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(waits) == 20
+    assert max(waits) < 3.0  # and not six seconds, one after the other
+    assert file.fleets() == []  # whoever comes later tries again

@@ -71,7 +71,12 @@ def token_of(options: argparse.Namespace) -> str | None:
     """The token from the command line, a file or the environment."""
     import os
 
+    from paceline.errors import InvalidValue
+
     if options.token_file is not None:
-        return str(options.token_file.read_text(encoding="utf-8").strip())
+        try:
+            return str(options.token_file.read_text(encoding="utf-8").strip())
+        except UnicodeDecodeError:
+            raise InvalidValue(f"--token-file must be a file with a token, got no text: {options.token_file}") from None
     given: str | None = options.token
     return given if given is not None else os.environ.get(VARIABLE)

@@ -59,7 +59,7 @@ class PostgresStore(SQLStore):
     def _in_transaction(self, work: Callable[[Cursor], T]) -> T:
         try:
             return self._try_twice(work)
-        except psycopg.Error as error:
+        except (psycopg.Error, UnicodeError) as error:  # a name that cannot be that of a host is the latter
             raise StoreFailed(f"the store cannot be used: {in_one_line(error)}") from error
 
     def _try_twice(self, work: Callable[[Cursor], T]) -> T:

@@ -100,6 +100,7 @@ class Records(Transactions):
 
     def revoke_token(self, label: str) -> bool:
         """See `Store.revoke_token`."""
+        check_name("label", label)
 
         def work(cursor: Cursor) -> bool:
             cursor.execute("DELETE FROM token WHERE label = ? RETURNING label", (label,))

@@ -1,6 +1,7 @@
 """Transactions in an SQL database: the connection, forks, and tables that are brought up to date."""
 
 import re
+import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -9,8 +10,11 @@ from importlib import resources
 from threading import RLock
 from typing import Any, Protocol, TypeVar
 
+from paceline.errors import StoreFailed
 from paceline.fleet.store import Store
 from paceline.live.forks import watch
+
+LONG = 2.0  # seconds after which a store that fails is taken to hang
 
 T = TypeVar("T")
 
@@ -48,6 +52,7 @@ class Transactions(Store):
     def __init__(self) -> None:
         self._lock = RLock()
         self._connection: Any = None
+        self._hung: tuple[float, StoreFailed | None] = (0.0, None)  # when it was last given up after a long wait
         watch().add_restable(self)
 
     # What an engine brings.
@@ -68,9 +73,23 @@ class Transactions(Store):
             self._connection = None
 
     def _do(self, work: Callable[[Cursor], T]) -> T:
-        """One transaction of this process and thread."""
+        """One transaction of this process and thread.
+
+        Those who wait while the store hangs fail with the one that it was given up for: one after the other, the last
+        of many threads would wait for minutes.
+        """
+        came = time.monotonic()
         with self._lock:
-            return self._in_transaction(work)
+            begun = time.monotonic()
+            when, why = self._hung
+            if why is not None and when > came:
+                raise StoreFailed(str(why)) from why
+            try:
+                return self._in_transaction(work)
+            except StoreFailed as error:
+                if time.monotonic() - begun > LONG:
+                    self._hung = time.monotonic(), error
+                raise
 
     def rest(self) -> None:
         """Before a fork: the transaction at hand comes to its end (engines have their limits), then the connection."""

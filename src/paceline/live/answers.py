@@ -33,6 +33,26 @@ def answer(ledger: "Ledger", number: int, slot: int, reason: int, tag: int) -> D
     return Decision(id, None, situation, other, headroom, largest, name, likely)
 
 
+def without_slot(id: int | str) -> int | str:
+    """An id as it is kept for a request that comes again: a journal does not say whether ids end with slots.
+
+    >>> without_slot("web-1.5f0c7b1e2d3a-17.3"), without_slot("web-1.5f0c7b1e2d3a-17"), without_slot(17)
+    ('web-1.5f0c7b1e2d3a-17', 'web-1.5f0c7b1e2d3a-17', 17)
+    """
+    if not isinstance(id, str):
+        return id
+    begins, dash, number = id.rpartition("-")
+    return f"{begins}{dash}{number.partition('.')[0]}"
+
+
+def again(ledger: "Ledger", key: str) -> Decision:
+    """What a request was answered before, with the id that it had then."""
+    decision, arm_set = ledger.answers[key], ledger.arm_set
+    if decision.arm is None or not arm_set.ids_name_arms:
+        return decision
+    return decision._replace(id=f"{decision.id}{arm_set.id_ends[arm_set.slot_by_name[decision.arm]]}")
+
+
 def is_short_of(ledger: "Ledger", slot: int) -> bool:
     """Whether the headroom does not cover a pull of this arm."""
     lineup = ledger.seen

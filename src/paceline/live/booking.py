@@ -12,7 +12,7 @@ from typing import Any
 
 from paceline.errors import InvalidValue, JournalFailed
 from paceline.interrupts import signals_held
-from paceline.live import cut_short, requests
+from paceline.live import answers, cut_short, requests
 from paceline.live.clock import milliseconds_by
 from paceline.live.config import check_seconds
 from paceline.live.decision import Decision
@@ -73,7 +73,7 @@ class Booking:
             ledger, now = self._ledger, self._now()
             self._expire_due(now)
             if isinstance(key, str) and key in ledger.answers:  # whatever has become of the arms since
-                decision = ledger.answers[key]
+                decision = answers.again(ledger, key)
             else:
                 facts = requests.facts_of(ledger, arms, max_cost, key)
                 lasting = ledger.lasting if expires is None else milliseconds(expires)

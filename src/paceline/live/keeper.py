@@ -43,7 +43,7 @@ class Upkeep(NamedTuple):
 
 def snapshot_paths(path: Path) -> tuple[Path, Path]:
     """The last snapshot stands beside its journal, and the one before it."""
-    return path.with_name(f"{path.name}.snapshot"), path.with_name(f"{path.name}.snapshot.old")
+    return Path(f"{path}.snapshot"), Path(f"{path}.snapshot.old")
 
 
 class Keeper:

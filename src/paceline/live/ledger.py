@@ -321,7 +321,8 @@ class Ledger:
                 self.deadlines.push(deadline, number, self.pending)
         decision = answers.answer(self, number, slot, reason, tag)
         if facts is not None and facts.key is not None:
-            self.answers.keep(facts.key, decision, max(self.remembered, 1))
+            kept = decision._replace(id=answers.without_slot(decision.id))
+            self.answers.keep(facts.key, kept, max(self.remembered, 1))
         counts = self.turnout.counts[slot]
         counts[decision[2]] = counts.get(decision[2], 0) + 1
         self.rounds = number

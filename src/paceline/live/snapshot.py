@@ -19,6 +19,7 @@ from paceline.files import all_or_nothing
 from paceline.kernels.estimates import NUMBER, TOTAL, Estimates
 from paceline.kernels.state import SKIP, State, books_in, state_in
 from paceline.live import old_saves
+from paceline.live.answers import without_slot
 from paceline.live.config import read_config
 from paceline.live.decision import NULL, Decision
 from paceline.live.journal import PRIVATE, sync_folder
@@ -186,8 +187,8 @@ def restore_ledger(body: dict[str, Any], policy: PolicyLike | None = None, may_f
     ledger.expired_pulls.update(dict.fromkeys(body["expired_pulls"]))
     for number, reward, costs in body["settled"]:
         ledger.settled.keep(number, (reward, tuple(costs)), config.remember)
-    for key, *decision in body["answers"]:
-        ledger.answers.keep(key, Decision(*decision), max(config.remember, 1))
+    for key, id, *decision in body["answers"]:
+        ledger.answers.keep(key, Decision(without_slot(id), *decision), max(config.remember, 1))
     ledger.renew_stop()
     return ledger
 

@@ -16,6 +16,8 @@ from types import EllipsisType
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+import numpy as np
+
 from paceline import __version__, checks
 from paceline.endings import at_end, forget
 from paceline.errors import InvalidValue, PacelineError, UnknownName
@@ -123,9 +125,11 @@ class RemoteBandit:
     ) -> Decision:
         """`Bandit.ask`; if the service does not answer within the deadline, sit the round out."""
         self._check_open()
+        if arms is not None and (isinstance(arms, str | bytes) or not isinstance(arms, Sequence)):
+            raise InvalidValue(f"arms must be a list of names, got {arms!r}")
         given = {"expires": expires, "arms": None if arms is None else list(arms), "max_cost": max_cost}
         body = {name: value for name, value in given.items() if value is not None}
-        more = {} if key is None else {"Idempotency-Key": key}
+        more = {} if key is None else {"Idempotency-Key": check_key(key)}
         if self._failures >= TRIES and time.monotonic() < self._rest_until:
             return self._sit_out("it did not answer lately")
         try:
@@ -186,7 +190,7 @@ class RemoteBandit:
         if reward is None and cost is None:
             raise InvalidValue(f"tell must be given a reward, a cost or both, got neither for decision {id}")
         if reward is not None:
-            item["reward"] = reward if isinstance(reward, bool) else checks.real(f"reward of decision {id}", reward)
+            item["reward"] = as_reward(f"reward of decision {id}", reward)
         if cost is not None:
             item["cost"] = as_amount(f"cost of decision {id}", cost)
         if overrun:
@@ -209,7 +213,7 @@ class RemoteBandit:
 
     def observe(self, arm: str, reward: float, cost: Amount) -> None:
         """`Bandit.observe`, in the background."""
-        item = {"arm": arm, "reward": float(checks.real("reward", float(reward))), "cost": as_amount("cost", cost)}
+        item = {"arm": arm, "reward": as_reward("reward", reward), "cost": as_amount("cost", cost)}
         self._queue("/observe", item)
 
     def _queue(self, path: str, item: dict[str, Any]) -> None:
@@ -273,7 +277,7 @@ class RemoteBandit:
         raises `ServiceUnreachable` in the end, it may have come in all the same: give a key, and try again with it.
         """
         check_credit(over, rate)
-        known_by = {"Idempotency-Key": str(uuid.uuid4()) if key is None else key}
+        known_by = {"Idempotency-Key": str(uuid.uuid4()) if key is None else check_key(key)}
         body = {"amount": as_amount("credit", amount)}
         end, pause = time.monotonic() + AGAIN, 0.1
         while True:
@@ -304,7 +308,7 @@ class RemoteBandit:
 
     def add(self, arm: str, max_cost: Amount | None = None) -> None:
         """`Bandit.add`."""
-        self._call("POST", f"/arms/{quote(arm, safe='')}", {} if max_cost is None else {"max_cost": max_cost})
+        self._call("POST", path_of(arm, InvalidValue), {} if max_cost is None else {"max_cost": max_cost})
 
     def pause(self, arm: str) -> None:
         """`Bandit.pause`."""
@@ -319,7 +323,7 @@ class RemoteBandit:
         self._set_status(arm, "retired")
 
     def _set_status(self, arm: str, status: str) -> None:
-        self._call("PATCH", f"/arms/{quote(arm, safe='')}", {"status": status})
+        self._call("PATCH", path_of(arm, UnknownName), {"status": status})
 
     # What can be seen, of the whole fleet.
 
@@ -480,6 +484,25 @@ def check_id(id: Any) -> int | str:
     if isinstance(id, bool) or not isinstance(id, int | str) or id == "":
         raise UnknownName(f"id must be that of a decision with an arm, got {id!r}")
     return id
+
+
+def check_key(key: Any) -> str:
+    """A key that can stand in the head of a request."""
+    if not isinstance(key, str) or not key.isprintable() or max(key, default="") > "\xff":
+        raise InvalidValue(f"key must be a text of printable letters of Latin-1, got {key!r}")
+    return key
+
+
+def path_of(arm: Any, refusal: type[PacelineError]) -> str:
+    """The address of an arm."""
+    if not isinstance(arm, str):
+        raise refusal(f"arm must be the name of an arm, got {arm!r}")
+    return f"/arms/{quote(arm, safe='')}"
+
+
+def as_reward(thing: str, reward: Any) -> float:
+    """A reward that JSON can hold; True and False are rewards, also those of NumPy."""
+    return float(reward) if isinstance(reward, bool | np.bool_) else checks.real(thing, reward)
 
 
 def as_amount(thing: str, amount: Any) -> Any:

@@ -73,6 +73,7 @@ class Host:
         if task is None:
             self.check_room()
             task = self.joining[name] = asyncio.create_task(self.begin(name))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait for it
         try:
             return await asyncio.wait_for(asyncio.shield(task), STORE_PATIENCE)
         except TimeoutError:

@@ -101,10 +101,9 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        raise PacelineError(
-            f"--host and --port must be free to listen at, but {host}:{port}: {error.strerror}"
-        ) from None
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no name of a host"
+        raise PacelineError(f"--host and --port must be free to listen at, but {host}:{port}: {why}") from None
 
 
 def serve(

@@ -3,10 +3,12 @@
 import json
 import threading
 import time
+from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
 from urllib.parse import SplitResult
 
+from paceline import checks
 from paceline.errors import Conflict, InvalidValue, PacelineError, UnknownName
 
 IDLE = 16  # connections that are kept
@@ -57,22 +59,27 @@ class Transport:
         `Late` if the request was sent and the answer is not there in time; else `ServiceUnreachable`, or the error that
         a refusal stands for.
         """
-        end = time.monotonic() + seconds
+        end, content = time.monotonic() + seconds, None if body is None else as_json(body)
         try:
             try:
-                return self.talk_on(self.connection(seconds), method, path, body, more, end)
+                return self.talk_on(self.connection(seconds), method, path, content, more, end)
             except WasClosed:
-                return self.talk_on(self.new_connection(seconds), method, path, body, more, end)
+                return self.talk_on(self.new_connection(seconds), method, path, content, more, end)
         except (OSError, HTTPException) as error:
             why = str(error) or type(error).__name__
             raise ServiceUnreachable(f"the service must answer at {self.place}, but: {why}") from None
 
     def talk_on(
-        self, connection: HTTPConnection, method: str, path: str, body: Any, more: dict[str, str], end: float
+        self,
+        connection: HTTPConnection,
+        method: str,
+        path: str,
+        content: bytes | None,
+        more: dict[str, str],
+        end: float,
     ) -> Any:
         """The same on one connection."""
         was_idle = connection.sock is not None
-        content = None if body is None else json.dumps(body, allow_nan=False).encode()
         headers = {**self.headers, **more} | ({} if content is None else {"Content-Type": "application/json"})
         connection.timeout = max(end - time.monotonic(), SHORTEST)
         is_sent = False
@@ -138,6 +145,16 @@ class Transport:
             idle, self.idle = self.idle, []
         for connection in idle:
             connection.close()
+
+
+def as_json(body: Any) -> bytes:
+    """What is sent; numbers may be of NumPy, fractions, or Decimals, as in all calls of a `Bandit`."""
+    try:
+        return json.dumps(body, allow_nan=False, default=partial(checks.real, "a number")).encode()
+    except PacelineError:
+        raise
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValue(f"what is sent must be of texts and finite numbers, got {body!r}: {error}") from None
 
 
 def error_of(status: int, content: bytes) -> PacelineError:
