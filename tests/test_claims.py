@@ -259,7 +259,7 @@ def test_every_claim_has_its_words_tested():
 def test_a_phase_one_that_did_not_end_is_reported_as_such(check):
     claim = check(runs(**{SUAK: {"classified_at": 0}}))
     assert not claim.holds
-    assert claim.measured == "phase 1 did not end in every trial"
+    assert (claim.measured, claim.verdict) == ("phase 1 did not end in every trial", "not tested")
 
 
 # The two measurements behind the claims.
