@@ -377,7 +377,8 @@ def test_settings_that_are_refused(tmp_path, journalled, setting, message):
 
 @shown
 def test_a_policy_that_does_not_exist(tmp_path, journalled):
-    with pytest.raises(UnknownName, match=r"\Apolicy must be one of .*thompson, .*, got 'thomson'\Z"):
+    words = r"\Apolicy must be one of .*thompson, .*, got 'thomson'; did you mean 'thompson'\?\Z"
+    with pytest.raises(UnknownName, match=words):
         Bandit(["a"], policy="thomson", journal=tmp_path / "journal" if journalled else None)
     assert not list(tmp_path.iterdir())
 

@@ -139,6 +139,7 @@ def test_help_lists_the_options():
         (["gamma"], "kind of problems must be one of beta, bernoulli, .*, got 'gamma'"),
         (["beta", "--policies", "sauk"], "policy must be one of .*, got 'sauk'"),
         (["--policies", ""], "policy must be one of .*, got ''"),
+        (["--policies", "suka:order=first"], "policy must be one of .*, got 'suka'; did you mean 'suak'"),
         (["--policies", "suak,suak"], "labels of policies must differ, got 'suak' twice"),
         (["--policies", "one-phase:b=2"], "one-phase takes a, horizon, time_row; got b=2"),
         (["--policies", "one-phase:a"], "a parameter of one-phase must be given as in .*, got 'a'"),

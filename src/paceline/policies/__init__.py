@@ -1,6 +1,7 @@
 """The policies by name, and what one needs to write another."""
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 
 from paceline.errors import InvalidPolicy, InvalidValue, PacelineError, UnknownName, UnknownParameter, in_one_line
 from paceline.kernels.state import SKIP, Decision, State
@@ -81,9 +82,14 @@ def make_policy(name: str, /, **parameters: object) -> Policy:
     """
     if name in POLICIES:
         return POLICIES[name](**parameters)
-    if ":" not in name:
-        raise UnknownName(f"policy must be one of {', '.join(POLICIES)}, module:Class or file.py:Class, got {name!r}")
-    known = POLICIES.get(name.partition(":")[0])
+    named, _, rest = name.partition(":")
+    known = POLICIES.get(named)
+    if known is None and (not rest or "=" in rest):  # such as suka:order=first, which is no class
+        near = get_close_matches(named, POLICIES, n=1)
+        guess = f"; did you mean {near[0]!r}?" if near else ""
+        raise UnknownName(
+            f"policy must be one of {', '.join(POLICIES)}, module:Class or file.py:Class, got {named!r}{guess}"
+        )
     if known is not None:
         given = f"pl.{known.__name__}(...)"
         raise InvalidValue(
