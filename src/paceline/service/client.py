@@ -338,11 +338,11 @@ class RemoteBandit:
         fleet: dict[str, Any] = self._look_there()["fleet"]
         return fleet
 
-    def _look_there(self) -> dict[str, Any]:
-        """The state as the service has it, with what was told here before."""
+    def _look_there(self, path: str = "") -> dict[str, Any]:
+        """The state as the service has it, or what else is to be seen there, with what was told here before."""
         self._look()
         self._outbox.flush(FLUSH)
-        found: dict[str, Any] = self._call("GET", "")
+        found: dict[str, Any] = self._call("GET", path)
         return found
 
     @property
@@ -355,30 +355,21 @@ class RemoteBandit:
 
     def look_up(self, id: int | str) -> Record:
         """`Bandit.look_up`, of a decision of the process that answers."""
-        self._look()
-        self._outbox.flush(FLUSH)
-        found = self._call("GET", f"/decisions/{quote(str(check_id(id)), safe='')}")["record"]
+        found = self._look_there(f"/decisions/{quote(str(check_id(id)), safe='')}")["record"]
         if found is None:
             raise UnknownName(f"id must be that of a decision which is not forgotten, got {id!r}")
         return Record(**found)
 
-    def _open_decisions(self) -> dict[str, Any]:
-        """Those of the process that answers, which are not settled."""
-        self._look()
-        self._outbox.flush(FLUSH)
-        found: dict[str, Any] = self._call("GET", "/decisions")
-        return found
-
     @property
     def pending(self) -> dict[str, str]:
         """`Bandit.pending`, of the process that answers."""
-        found: dict[str, str] = self._open_decisions()["pending"]
+        found: dict[str, str] = self._look_there("/decisions")["pending"]
         return found
 
     @property
     def expired(self) -> list[str]:
         """`Bandit.expired`, of the process that answers."""
-        found: list[str] = self._open_decisions()["expired"]
+        found: list[str] = self._look_there("/decisions")["expired"]
         return found
 
     def _of_fleet(self, name: str) -> Any:
