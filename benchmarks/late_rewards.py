@@ -1,9 +1,10 @@
 """Clicks that come late or never, with `silence`: what is learned when, how honest the numbers are, what it costs.
 
-A live bandit is told costs at once and clicks up to a window later. Three rules are compared on the same problems:
+A live bandit is told costs at once and clicks up to a window later. Four rules are compared on the same problems, the first the one to be cured:
 
     as told      clicks teach when they come, silences when the window is over
     same age     every reward teaches when its window is over
+    as trials    a pull whose window is open is a whole trial from the beginning, clicks teach when they come
     corrected    rewards are corrected for their delay (live/late_rewards.py), for policies whose beliefs can be
 """
 
@@ -17,10 +18,10 @@ from unittest.mock import patch
 import numpy as np
 
 from paceline import Bandit
-from paceline.live import ledger, outcomes
+from paceline.live import late_rewards, ledger, outcomes
 from paceline.problems.optimum import solve
 
-RULES = ("as told", "same age", "corrected")
+RULES = ("as told", "same age", "as trials", "corrected")
 WINDOW, ROUNDS, RUNS, LOOKS = 1000, 5000, 20, 25
 
 
@@ -36,11 +37,19 @@ class Run(NamedTuple):
 def rule_of(name: str) -> Iterator[None]:
     """Let bandits learn by one of the rules."""
     with ExitStack() as patches:
-        if name != "corrected":
+        if name in ("as told", "same age"):
             patches.enter_context(patch.object(ledger, "can_correct", return_value=False))
         if name == "as told":
             patches.enter_context(patch.object(outcomes, "keeps_back", return_value=False))
+        if name == "as trials":
+            patches.enter_context(patch.object(late_rewards, "no_weights", whole_trials))
+            patches.enter_context(patch.object(late_rewards.LateRewards, "weigh"))  # what it weighs stays as it is
         yield
+
+
+def whole_trials(arms: int) -> np.ndarray[Any, Any]:
+    """What pulls are worth where each is a trial, whatever its age."""
+    return np.ones((arms, late_rewards.RING))
 
 
 def run(rule: str, policy: Any, seed: int, rounds: int = ROUNDS, window: int = WINDOW, arms: int | None = None) -> Run:
