@@ -16,7 +16,7 @@ Money is left over at night, when few requests come, and short in the evening. W
 first day when requests come, and from the second day on it keeps what the evening needs. Without, the pacer takes all
 that has come in as leave to spend.
 
-The numbers are made up. The Thompson pacer, with and without the period, and a policy that shows any creative at random
+The numbers are made up. The index pacer, with and without the period, and a policy that shows any creative at random
 get the same requests with the same prices and clicks.
 """
 
@@ -179,11 +179,11 @@ def main() -> None:
     out = drawing.folder(__doc__)
     requests = draw_requests(seed=0)
     campaigns = {
-        "thompson": run("thompson", requests),
-        "thompson without a period": run("thompson", requests, period=None),
+        "index": run("index", requests),
+        "index without a period": run("index", requests, period=None),
         "uniform": run("uniform", requests),
     }
-    credited = campaigns["thompson"].bandit.credited
+    credited = campaigns["index"].bandit.credited
     print(f"{len(requests):,} requests in {DAYS} days, {credited:.2f} dollars credited by the clock")
     for name, result in campaigns.items():
         shown = Counter(creative or "none" for creative in result.shown)
@@ -191,7 +191,7 @@ def main() -> None:
         print("  shown:", ", ".join(f"{creative} {shown[creative]:,}" for creative in (*CREATIVES, "none")))
         print(f"  notices late or lost: {result.missed}, bids charged in full for good: {result.lost}")
     print("promise kept after every request: spent + reserved <= credited")
-    draw(campaigns["thompson"], requests, out / "example-ad-pacing.png")
+    draw(campaigns["index"], requests, out / "example-ad-pacing.png")
 
 
 if __name__ == "__main__":

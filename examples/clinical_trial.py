@@ -5,8 +5,8 @@ Outcomes come months late, and an unsafe treatment is stopped.
 
 Twenty patients a week come to a clinic. Five treatments are on trial; what they cost and how often they succeed is not
 known. Each week a grant of 50,000 euros arrives. It is credited over the patients of the week (`Bandit.credit` with
-``over``): a pacer takes headroom for leave to spend, and with the whole grant on Monday it would treat the first
-patients of the week at any price and have to refer the others. The summary says what that would have cost.
+``over``): a pacer takes headroom for leave to spend, and with the whole grant on Monday it can happen that the last
+patients of a week have to be referred. The summary says what that would have cost.
 
 - Cost, in euros: the invoice of a treatment, 2 to 6 weeks after it began, never above the ceiling agreed upon with the
   hospital; the ceiling is the ``max_cost``. Until the invoice comes, the ceiling is reserved: over a hundred patients
@@ -19,8 +19,8 @@ Safety comes first and is no matter of rewards: a treatment is paused (`Bandit.p
 events speak 20 to 1 for a rate of 15 % against one of 5 %. If the rate is 5 %, the chance that this ever happens is at
 most 1 in 20 (Wald's sequential test). Invoices and outcomes of its patients are still taken in.
 
-The numbers are made up. The Thompson pacer is compared with a random allocation of the same patients under the
-same rule, and with the whole grant released on Mondays.
+The numbers are made up. The index pacer is compared with a random allocation of the same patients under the same
+rule, and with the whole grant released on Mondays.
 """
 
 import math
@@ -175,9 +175,9 @@ def main() -> None:
     out = drawing.folder(__doc__)
     patients = draw_patients(seed=0)
     trials = {
-        "thompson": run("thompson", patients),
+        "index": run("index", patients),
         "uniform": run("uniform", patients),
-        "thompson, grant on Mondays": run("thompson", patients, over=0),
+        "index, grant on Mondays": run("index", patients, over=0),
     }
     print(f"{WEEKS * PATIENTS:,} patients in {WEEKS} weeks, {GRANT * WEEKS:,.0f} euros granted")
     for policy, trial in trials.items():
@@ -190,7 +190,7 @@ def main() -> None:
             f"  {spent:,.0f} euros spent and {reserved:,.0f} reserved; at most {trial.most_open} patients open at once"
         )
     print("promise kept after every patient: spent + reserved <= credited")
-    draw(trials["thompson"], out / "example-clinical-trial.png")
+    draw(trials["index"], out / "example-clinical-trial.png")
 
 
 if __name__ == "__main__":

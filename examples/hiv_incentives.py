@@ -100,7 +100,7 @@ def draw(replay: pl.Replay, path: Path) -> None:
             fine, single, color=drawing.GREY, linestyle="--", label="best single voucher, none where money is short"
         )
         for policy, name, colour, shift in (
-            ("thompson", "Thompson pacer, replayed", drawing.BLUE, -0.7),
+            ("index", "index pacer, replayed", drawing.BLUE, -0.7),
             ("uniform", "random voucher, none where money is short, replayed", drawing.ORANGE, 0.7),
         ):
             value, low, high = np.array([came(replay, policy, budget) for budget in BUDGETS]).T
@@ -122,7 +122,7 @@ def main() -> None:
     print(f"{len(table):,} persons of Thornton (2008), data of the package causaldata; costs in kwacha")
     replay = pl.replay(
         table,
-        ["thompson", "uniform"],
+        ["index", "uniform"],
         budget=BUDGETS,
         propensity="propensity",
         max_cost={name: largest or FREE for name, largest in GROUPS.items()},
@@ -133,11 +133,11 @@ def main() -> None:
     rounds = min(one.rounds for one in replay.values())
     print(f"came for the result, % [95 % interval], in replays of {rounds:.0f} persons or more:")
     for budget in BUDGETS:
-        shares = {policy: came(replay, policy, budget) for policy in ("thompson", "uniform")}
+        shares = {policy: came(replay, policy, budget) for policy in ("index", "uniform")}
         text = ", ".join(f"{policy} {v:.1f} [{low:.1f}, {high:.1f}]" for policy, (v, low, high) in shares.items())
         known = f"best mix {best_mix(replay, budget):.1f}, best single voucher {best_single(replay, budget):.1f}"
         print(f"  {budget:g} kwacha per person: {text}, {known}")
-        assert abs(best_mix(replay, budget) - 100 * replay["thompson", budget].optimum) < 1e-6
+        assert abs(best_mix(replay, budget) - 100 * replay["index", budget].optimum) < 1e-6
     assert all(one.min_headroom >= 0 for one in replay.values())
     print("promise kept in every round of every replay: spent <= credited")
     draw(replay, out / "example-hiv-incentives.png")

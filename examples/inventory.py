@@ -13,7 +13,7 @@ made only if so many bags are on the shelf.
 After a third of the visitors a gift box of up to 8 bags comes in (`Bandit.add`; ``scale`` has left room for it). After
 two thirds the pair is retired, because its cartons have run out. The rest goes on with what was learned.
 
-The numbers are made up. The Thompson pacer is compared with a random choice of offers to the same visitors, and with
+The numbers are made up. The index pacer is compared with a random choice of offers to the same visitors, and with
 the best mix for one who knows all means.
 """
 
@@ -120,7 +120,7 @@ def draw(shop: Shop, path: Path) -> None:
 def main() -> None:
     """Run both policies, report, draw."""
     out = drawing.folder(__doc__)
-    shops = {policy: run(policy, seed=0) for policy in ("thompson", "uniform")}
+    shops = {policy: run(policy, seed=0) for policy in ("index", "uniform")}
     phases = {
         "before the gift box": (slice(0, GIFT_COMES), ["single", "pair", "six-pack"]),
         "with all offers": (slice(GIFT_COMES, PAIR_GOES), list(OFFERS)),
@@ -135,7 +135,7 @@ def main() -> None:
         print(f"{policy}: {shop.margins.sum():,.0f} euros; bags on the shelf: {min(shop.shelf):.1f} at least")
         print("  shown:", ", ".join(f"{name} {shown[name]:,}" for name in (*OFFERS, "none")))
     print("promise kept after every visitor: bags taken + bags promised <= bags filled")
-    draw(shops["thompson"], out / "example-inventory.png")
+    draw(shops["index"], out / "example-inventory.png")
 
 
 if __name__ == "__main__":

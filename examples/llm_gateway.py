@@ -133,9 +133,9 @@ def main() -> None:
     """Play all days, report, draw."""
     out = drawing.folder(__doc__)
     days = {
-        "thompson, both budgets": run("thompson", True),
+        "index, both budgets": run("index", True),
         "uniform, both budgets": run("uniform", True),
-        "thompson, dollars alone": run("thompson", False),
+        "index, dollars alone": run("index", False),
     }
     print(f"{REQUESTS:,} requests, {DOLLARS:g} dollars and {TOKENS:g} tokens each")
     for name, day in days.items():
@@ -144,7 +144,7 @@ def main() -> None:
         print("  sent to:", ", ".join(f"{model} {sent[model]:,}" for model in (*MODELS, "none")))
         print(f"  {day.dollars[-1]:.2f} of {DOLLARS * REQUESTS:.2f} dollars spent, least tokens {min(day.bucket):,.0f}")
     print("promise kept after every request, in dollars and tokens: spent + reserved <= credited")
-    draw(days["thompson, both budgets"], out / "example-llm-gateway.png")
+    draw(days["index, both budgets"], out / "example-llm-gateway.png")
 
 
 if __name__ == "__main__":

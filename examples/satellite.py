@@ -159,13 +159,13 @@ def main() -> None:
     logging.getLogger("paceline").setLevel(logging.ERROR)  # the warning about the torn line is printed below
     with tempfile.TemporaryDirectory() as temporary:
         place = Path(temporary)
-        spent_as_it_comes = run("thompson", None, place / "as it comes")
-        by_the_orbit = run("thompson", 60 * ORBIT, place / "by the orbit", restart=True)
-        undisturbed = run("thompson", 60 * ORBIT, place / "undisturbed")
+        spent_as_it_comes = run("index", None, place / "as it comes")
+        by_the_orbit = run("index", 60 * ORBIT, place / "by the orbit", restart=True)
+        undisturbed = run("index", 60 * ORBIT, place / "undisturbed")
         uniform = run("uniform", 60 * ORBIT, place / "uniform")
     missions = {
-        "thompson without a period": spent_as_it_comes,
-        "thompson": by_the_orbit,
+        "index without a period": spent_as_it_comes,
+        "index": by_the_orbit,
         "uniform": uniform,
     }
     print(f"{MINUTES:,} minutes, {ORBITS} orbits")

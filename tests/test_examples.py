@@ -78,14 +78,32 @@ def test_page_shows_its_figure_and_its_command(story: Path) -> None:
     assert (ROOT / "docs" / "images" / name).stat().st_size < 200_000
 
 
+def figures(text: str) -> set[float]:
+    """The numbers of three digits or more."""
+    found = (one.replace(",", "").replace("_", "") for one in re.findall(r"\d[\d,_]*(?:\.\d+)?", text))
+    return {float(one) for one in found if len(one.replace(".", "")) >= 3}
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.stem)
+def test_page_says_what_the_example_prints(story: Path, printed: Printed) -> None:
+    page = (ROOT / "docs" / "examples.md").read_text(encoding="utf-8")
+    (part,) = (part for part in page.split("\n## ") if f"`python examples/{story.name}`" in part)
+    said = re.sub(r"\(Thornton.*?\)\)", "", part, flags=re.DOTALL)
+    said = re.sub(r"\]\(images/.*", "", said)
+    seen = figures(printed.of(story.stem)[0])
+    settings = figures(story.read_text(encoding="utf-8"))
+    strange = {one for one in figures(said) - settings if not any(abs(one - other) <= 0.01 * one for other in seen)}
+    assert not strange  # another machine may round otherwise, and see a little more or less
+
+
 def test_ad_pacing(printed: Printed) -> None:
     text, _ = printed.of("ad_pacing")
     credited = number(r"([\d.]+) dollars credited", text)
-    for policy in ("thompson", "thompson without a period", "uniform"):
+    for policy in ("index", "index without a period", "uniform"):
         assert 0.95 * credited < number(rf"^{policy}: \d+ clicks for ([\d.]+) dollars", text) <= credited
-    pacer = number(r"^thompson: (\d+) clicks", text)
+    pacer = number(r"^index: (\d+) clicks", text)
     assert pacer > 1.2 * number(r"^uniform: (\d+) clicks", text)
-    assert pacer > 1.04 * number(r"^thompson without a period: (\d+) clicks", text)
+    assert pacer > 1.04 * number(r"^index without a period: (\d+) clicks", text)
     missed, for_good = (
         int(n) for n in re.findall(r"late or lost: (\d+), bids charged in full for good: (\d+)", text)[0]
     )
@@ -94,9 +112,9 @@ def test_ad_pacing(printed: Printed) -> None:
 
 def test_inventory(printed: Printed) -> None:
     text, _ = printed.of("inventory")
-    assert number(r"^thompson: ([\d,]+) euros", text) > 1.1 * number(r"^uniform: ([\d,]+) euros", text)
+    assert number(r"^index: ([\d,]+) euros", text) > 1.1 * number(r"^uniform: ([\d,]+) euros", text)
     assert min(float(bags) for bags in re.findall(r"on the shelf: ([\d.-]+) at least", text)) >= 0
-    phases = re.findall(r": thompson ([\d.]+), uniform ([\d.]+), best mix ([\d.]+)", text)
+    phases = re.findall(r": index ([\d.]+), uniform ([\d.]+), best mix ([\d.]+)", text)
     assert len(phases) == 3
     for pacer, uniform, best in phases:
         assert float(uniform) < float(pacer) < 1.03 * float(best)  # the standard error of 4,000 visitors is 1.6 %
@@ -105,7 +123,7 @@ def test_inventory(printed: Printed) -> None:
 
 def test_clinical_trial(printed: Printed) -> None:
     text, _ = printed.of("clinical_trial")
-    assert number(r"^thompson: ([\d,]+) successes", text) > 1.1 * number(r"^uniform: ([\d,]+) successes", text)
+    assert number(r"^index: ([\d,]+) successes", text) > 1.1 * number(r"^uniform: ([\d,]+) successes", text)
     assert len(re.findall(r"paused: combination in week \d+$", text, re.MULTILINE)) == 3
     granted = number(r"([\d,]+) euros granted", text)
     books = re.findall(r"([\d,]+) euros spent and ([\d,]+) reserved", text)
@@ -117,9 +135,9 @@ def test_clinical_trial(printed: Printed) -> None:
 
 def test_satellite(printed: Printed) -> None:
     text, _ = printed.of("satellite")
-    pacer = number(r"^thompson: (\d+) points", text)
+    pacer = number(r"^index: (\d+) points", text)
     assert pacer > 1.15 * number(r"^uniform: (\d+) points", text)
-    assert pacer > 1.15 * number(r"^thompson without a period: (\d+) points", text)
+    assert pacer > 1.15 * number(r"^index without a period: (\d+) points", text)
     assert min(float(n.replace(",", "")) for n in re.findall(r"lowest battery ([\d,-]+) joules", text)) >= 0
     assert "15 bytes after line" in text
     assert "decisions from there are those of a mission without a restart" in text
@@ -131,12 +149,12 @@ def test_llm_gateway(printed: Printed) -> None:
         {name: float(value.replace(",", "")) for name, value in re.findall(pattern, text, re.MULTILINE)}
         for pattern in (r"^(.+): mean grade ([\d.]+)", r"^(.+): mean grade .* by the provider ([\d,]+)$")
     )
-    assert list(grades) == ["thompson, both budgets", "uniform, both budgets", "thompson, dollars alone"]
-    assert grades["thompson, both budgets"] > 1.05 * grades["uniform, both budgets"]
-    assert grades["thompson, both budgets"] > 1.5 * grades["thompson, dollars alone"]
+    assert list(grades) == ["index, both budgets", "uniform, both budgets", "index, dollars alone"]
+    assert grades["index, both budgets"] > 1.05 * grades["uniform, both budgets"]
+    assert grades["index, both budgets"] > 1.5 * grades["index, dollars alone"]
     # With both lines kept the provider never has to say no; with one of them it does.
-    assert refused["thompson, both budgets"] == refused["uniform, both budgets"] == 0
-    assert refused["thompson, dollars alone"] > 1000
+    assert refused["index, both budgets"] == refused["uniform, both budgets"] == 0
+    assert refused["index, dollars alone"] > 1000
     for spent, line in re.findall(r"([\d.]+) of ([\d.]+) dollars spent", text):
         assert float(spent) <= float(line)
     assert min(float(n.replace(",", "")) for n in re.findall(r"least tokens ([\d,-]+)", text)) >= 0
@@ -151,9 +169,9 @@ def test_hiv_incentives(printed: Printed) -> None:
     parts = [data[data["villnum"] < 100], data[data["villnum"] >= 100]]
     none = sum(len(part) / len(data) * part.loc[part["tinc"] == 0, "got"].mean() for part in parts)
     assert number(r"^none +\d+ +([\d.]+) ", text) == pytest.approx(none, abs=5e-4)
-    lines = re.findall(r"thompson ([\d.]+) \[([\d.]+), ([\d.]+)\], uniform ([\d.]+) .*best mix ([\d.]+),", text)
+    lines = re.findall(r"index ([\d.]+) \[([\d.]+), ([\d.]+)\], uniform ([\d.]+) .*best mix ([\d.]+),", text)
     assert len(lines) == 7
     for line in lines:
         pacer, low, high, uniform, best = map(float, line)
         assert low < pacer < high
-        assert uniform < pacer < best < pacer + 4
+        assert uniform < pacer <= best < pacer + 4  # as printed; with next to no money there is one thing to do
