@@ -86,6 +86,67 @@ def check_a_copy_of_the_process(store, fleet):
     assert store.account(fleet).income == (8 * UNIT + 3,)
 
 
+class WithMeanwhile:
+    """A cursor; after each statement there is time for somebody else to do something."""
+
+    def __init__(self, cursor, meanwhile):
+        self.cursor, self.meanwhile = cursor, meanwhile
+        self.fetchone, self.fetchall = cursor.fetchone, cursor.fetchall
+
+    def execute(self, statement, values=()):
+        self.cursor.execute(statement, values)
+        self.meanwhile()
+
+
+def check_a_picture_is_of_one_moment(address, fleet, monkeypatch):
+    """Another connection moves money after each statement and each transaction of the one who looks."""
+    settings = {**SETTINGS, "start": 64.0}
+    with pl.join(address, fleet, sync_every=None, **settings) as member, open_store(address) as other:
+        member.sync()
+        peer = stores.Peer(other, fleet, "other")
+        moves = []
+
+        def move():
+            rounds = len(moves)
+            peer.figures = peer.figures._replace(rounds=rounds, minted=(rounds,), spent=(rounds,))
+            peer.sync(target=rounds * UNIT)
+            other.change(fleet, {"set": {"budget": 1.0 / rounds}}, by="me")
+
+        def meanwhile():
+            if not any(thread.is_alive() for thread in moves):
+                moves.append(threading.Thread(target=move))
+                moves[-1].start()
+            moves[-1].join(0.2)  # who writes to a file waits for the reader
+
+        do = member._store._do
+
+        def do_slowly(work):
+            found = do(lambda cursor: work(WithMeanwhile(cursor, meanwhile)))
+            meanwhile()
+            return found
+
+        monkeypatch.setattr(member._store, "_do", do_slowly)
+        for _ in range(3):
+            seen = member.fleet_status()
+            assert seen["pool"] + seen["headroom"] == seen["credited"] - seen["spent"] - seen["reserved"] > 0.0
+            assert seen["rounds"] == sum(row["rounds"] for row in seen["workers"])
+        for thread in moves:
+            thread.join()
+        assert len(moves) >= 3
+        monkeypatch.undo()
+        after = member.fleet_status()
+        assert (after["rounds"], after["version"]) == (len(moves), len(moves) + 1)  # it was possible to write meanwhile
+
+
+def test_a_picture_of_a_file_is_of_one_moment(tmp_path, monkeypatch):
+    check_a_picture_is_of_one_moment(f"sqlite:///{tmp_path}/fleet.db", "ads", monkeypatch)
+
+
+@pytest.mark.database
+def test_a_picture_of_a_server_is_of_one_moment(postgres, monkeypatch):
+    check_a_picture_is_of_one_moment(postgres.address, "one-moment", monkeypatch)
+
+
 # The suite can fail: a store with one thing wrong each.
 
 
@@ -151,9 +212,21 @@ def lets_lives_go_on(store, monkeypatch):
     monkeypatch.setattr(store, "sync", wrong)
 
 
+def looks_at_one_after_the_other(store, monkeypatch):
+    picture = store.picture
+
+    def wrong(fleet):
+        account = picture(fleet).account
+        time.sleep(0.01)
+        return picture(fleet)._replace(account=account)
+
+    monkeypatch.setattr(store, "picture", wrong)
+
+
 @pytest.mark.parametrize(
     ("plant", "rule"),
     [
+        (looks_at_one_after_the_other, stores.shows_one_moment),
         (forgets_credit_keys, stores.keeps_the_pool),
         (grants_again, stores.keeps_the_pool),
         (loses_news_at_once, stores.delivers_news),

@@ -21,7 +21,7 @@ from paceline.fleet.settings import (
     hourly_of,
     rehearse,
 )
-from paceline.fleet.store import Versioned, WorkerRow, check_name
+from paceline.fleet.store import Picture, Versioned, WorkerRow, check_name
 from paceline.fleet.transactions import Cursor
 
 NEWS_AT_ONCE = 500
@@ -37,10 +37,9 @@ class SQLStore(Records):
 
     # Steps.
 
-    def _account(self, cursor: Cursor, fleet: str, to_change: bool = True) -> tuple[Account, int]:
+    def _account(self, cursor: Cursor, fleet: str) -> tuple[Account, int]:
         """The account of a fleet, and the version of its settings; others have to wait."""
-        statement = "SELECT account, version FROM fleet WHERE name = ?"
-        cursor.execute(statement + self.for_update if to_change else statement, (fleet,))
+        cursor.execute("SELECT account, version FROM fleet WHERE name = ?" + self.for_update, (fleet,))
         found = cursor.fetchone()
         if found is None:
             raise no_fleet(fleet)
@@ -109,15 +108,24 @@ class SQLStore(Records):
 
         return self._do(work)
 
-    def settings(self, fleet: str) -> Versioned:
-        """See `Store.settings`."""
+    def picture(self, fleet: str) -> Picture:
+        """See `Store.picture`. One statement, because each of a transaction may see what others did before it."""
 
-        def work(cursor: Cursor) -> Versioned:
-            cursor.execute("SELECT version, document FROM fleet WHERE name = ?", (fleet,))
-            found = cursor.fetchone()
-            if found is None:
+        def work(cursor: Cursor) -> Picture:
+            cursor.execute(
+                "SELECT version, document, account FROM fleet WHERE name = ? "
+                "UNION ALL SELECT 0, '', document FROM worker WHERE fleet = ?",
+                (fleet, fleet),
+            )
+            found = cursor.fetchall()
+            whole = next((row for row in found if row[0]), None)  # versions are from 1
+            if whole is None:
                 raise no_fleet(fleet)
-            return Versioned(int(found[0]), json.loads(found[1]))
+            version, document, account = whole
+            rows = sorted([read_row(text) for number, _, text in found if not number], key=lambda row: row.number)
+            return Picture(
+                read_account(account), [shown(row) for row in rows], Versioned(int(version), json.loads(document))
+            )
 
         return self._do(work)
 
@@ -182,10 +190,6 @@ class SQLStore(Records):
             return True
 
         return self._do(work)
-
-    def account(self, fleet: str) -> Account:
-        """See `Store.account`."""
-        return self._do(lambda cursor: self._account(cursor, fleet, to_change=False)[0])
 
     # Workers.
 
@@ -338,17 +342,6 @@ class SQLStore(Records):
             rows = [(fleet, number, life, text) for number, text in enumerate(texts, first)]
             insert(cursor, "inbox (fleet, number, owner, document)", rows)
             cursor.execute("DELETE FROM unclaimed WHERE fleet = ? AND owner = ?", mine)
-
-    def workers(self, fleet: str) -> list[WorkerRow]:
-        """See `Store.workers`."""
-
-        def work(cursor: Cursor) -> list[WorkerRow]:
-            self._account(cursor, fleet, to_change=False)
-            cursor.execute("SELECT document FROM worker WHERE fleet = ?", (fleet,))
-            rows = [read_row(row[0]) for row in cursor.fetchall()]
-            return [shown(row) for row in sorted(rows, key=lambda row: row.number)]
-
-        return self._do(work)
 
     def close_worker(self, fleet: str, worker: str, life: str, by: str) -> None:
         """See `Store.close_worker`."""

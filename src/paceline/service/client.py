@@ -449,10 +449,7 @@ def decision_in(answer: Any) -> Decision:
 
 
 def headroom_of(fleet: Mapping[str, Any]) -> Any:
-    """What a fleet may still spend: credited - spent - reserved.
-
-    Not what its workers hold and the pool has: they are looked at one after the other, and money that goes from one to
-    the other meanwhile would be there twice.
+    """What a fleet may still spend, credited - spent - reserved: what its workers hold, and what is in the pool.
 
     >>> headroom_of({"credited": 4.0, "spent": 1.0, "reserved": 0.5})
     2.5

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from threading import Event
 from typing import Any
 
 from paceline.errors import FleetExists, InvalidValue, PacelineError, UnknownFleet, UnknownName, in_one_line
@@ -309,6 +310,30 @@ def takes_turns(store: Store, fleet: str) -> None:
     assert granted + account.pool[0] == account.income[0], "grants and pool are not the income"
 
 
+def shows_one_moment(store: Store, fleet: str) -> None:
+    """A picture is of one moment: money on its way is in one place, also while others move it."""
+    store.make(fleet, SETTINGS, by="me")
+    peer, is_over = Peer(store, fleet, "w"), Event()
+
+    def move() -> None:
+        while not is_over.is_set():
+            peer.sync(target=4 * UNITS)
+            peer.standing = give_back(peer.standing, (4 * UNITS,))
+            peer.sync()
+
+    with ThreadPoolExecutor(1) as pool:
+        moving = pool.submit(move)
+        try:
+            for _ in range(50):
+                account, rows, settings = store.picture(fleet)
+                held = sum(row.headroom[0] for row in rows)
+                assert held + account.pool[0] == 8 * UNITS, f"{held} are held, the pool has {account.pool[0]}"
+                assert settings == store.settings(fleet), "the settings are others"
+        finally:
+            is_over.set()
+        moving.result()
+
+
 CHECKS = (
     keeps_settings,
     keeps_the_pool,
@@ -321,4 +346,5 @@ CHECKS = (
     keeps_acts,
     keeps_tokens,
     takes_turns,
+    shows_one_moment,
 )
