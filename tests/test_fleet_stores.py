@@ -7,8 +7,11 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
+from functools import partial
 
+import psycopg
 import pytest
 
 import paceline as pl
@@ -157,7 +160,21 @@ def forgets_credit_keys(store, monkeypatch):
 
 def loses_news_at_once(store, monkeypatch):
     sync = store.sync
-    monkeypatch.setattr(store, "sync", lambda fleet, message: sync(fleet, message._replace(cursor=10**9)))
+
+    def wrong(fleet, message):
+        answer = sync(fleet, message)
+        store._do(lambda cursor: cursor.execute("DELETE FROM inbox"))
+        return answer
+
+    monkeypatch.setattr(store, "sync", wrong)
+
+
+def confirms_by_number_alone(store, monkeypatch):
+    def wrong(cursor, fleet, life, heard):
+        mine = (fleet, life, heard.number)
+        cursor.execute("DELETE FROM inbox WHERE fleet = ? AND owner = ? AND number <= ?", mine)
+
+    monkeypatch.setattr(store, "_confirm", wrong)
 
 
 def grants_again(store, monkeypatch):
@@ -230,6 +247,7 @@ def looks_at_one_after_the_other(store, monkeypatch):
         (forgets_credit_keys, stores.keeps_the_pool),
         (grants_again, stores.keeps_the_pool),
         (loses_news_at_once, stores.delivers_news),
+        (confirms_by_number_alone, stores.delivers_news),
         (replaces_answers, stores.keeps_answers),
         (keeps_estates_for_itself, stores.keeps_estates),
         (forgives_debts, stores.takes_over_debts),
@@ -313,7 +331,7 @@ def test_news_that_nobody_claims_goes_after_some_days_or_when_there_is_much_of_i
 
         def claimed(life):
             row = store.hello("ads", Hello(life, life)).row
-            message = Sync(life, row, 1, 0, (0,), (0,), (0,), (0,), (0,), {}, 0.0, 1, 0)
+            message = Sync(life, row, 1, 0, (0,), (0,), (0,), (0,), (0,), {}, 0.0, 1)
             return [news["id"] for _, news in store.sync("ads", message).news]
 
         for number in range(5):
@@ -335,7 +353,7 @@ def test_a_file_is_kept_and_the_tables_are_made_once(tmp_path):
         with open_store(f"sqlite:///{tmp_path}/fleet.db") as store:
             store.make("ads", SETTINGS, by="me")
     with closing(sqlite3.connect(tmp_path / "fleet.db")) as connection:
-        assert connection.execute("SELECT number FROM migration").fetchall() == [(1,), (2,), (3,), (4,), (5,)]
+        assert connection.execute("SELECT number FROM migration").fetchall() == [(number,) for number in range(1, 7)]
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
@@ -521,6 +539,48 @@ def test_commits_wait_for_the_disk(server):
         return cursor.fetchone()[0]
 
     assert server._do(setting) == "on"
+
+
+OLD = {
+    "unclaimed": "INSERT INTO unclaimed (fleet, number, owner, document, time) VALUES ('third', %s, 'w', '{}', %s)",
+    "kept": "INSERT INTO kept (fleet, code, document, time) VALUES ('third', %s, '{}', %s)",
+}
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("table", OLD)
+def test_fleets_that_clear_up_at_once_do_not_wait_for_each_other(table, postgres):
+    """Two that delete the same old rows, one as they lie and one by their time, while the middle one is kept."""
+    address = postgres.empty_database(f"clearing_{table}")
+
+    def clear_up(store, fleet):
+        if table == "kept":
+            store.answer(fleet, "k", {})
+        else:
+            store.send(fleet, [("nobody", {"id": "nobody-1"})])
+
+    plans = {"one": ("index", "bitmap"), "other": ("seq", "bitmap")}
+    with open_store(address) as one, open_store(address) as other, psycopg.connect(address) as third:
+        made = {"one": one, "other": other}
+        for fleet, store in made.items():
+            store.make(fleet, SETTINGS, by="me")
+            for plan in plans[fleet]:
+                store._do(partial(set_off, plan))
+        for number in range(3):
+            third.execute(OLD[table], (number, 3 - number))
+        third.commit()
+        third.execute(f"SELECT * FROM {table} WHERE time = 2 FOR UPDATE")
+        with ThreadPoolExecutor(2) as pool:
+            calls = [pool.submit(clear_up, store, fleet) for fleet, store in made.items()]
+            waiting = wait(calls, 3.0).not_done
+            third.rollback()
+            for call in calls:
+                call.result()
+        assert not waiting
+
+
+def set_off(plan, cursor):
+    cursor.execute(f"SET enable_{plan}scan TO off")
 
 
 @pytest.mark.database

@@ -221,8 +221,8 @@ class SQLStore(Records):
             if answer.row == 0:
                 return answer
             life = message.life
-            mine = (fleet, life, message.cursor)
-            cursor.execute("DELETE FROM inbox WHERE fleet = ? AND owner = ? AND number <= ?", mine)
+            if message.heard is not None:
+                self._confirm(cursor, fleet, life, message.heard)
             if row is None:
                 cursor.execute("DELETE FROM worker WHERE fleet = ? AND life = ?", (fleet, life))
                 self._leave_estate(cursor, fleet, message)
@@ -237,6 +237,17 @@ class SQLStore(Records):
             return answer._replace(version=version, changes=tuple(changes), news=news)
 
         return self._do(work)
+
+    def _confirm(self, cursor: Cursor, fleet: str, life: str, heard: protocol.Heard) -> None:
+        """News that was heard is gone; if the last of it is not here any more, it is gone already.
+
+        Or this store has forgotten it (a backup was put back) and may have given its number to other news since.
+        """
+        mine = (fleet, life, heard.number)
+        cursor.execute("SELECT document FROM inbox WHERE fleet = ? AND owner = ? AND number = ?", mine)
+        found = cursor.fetchone()
+        if found is not None and json.loads(found[0]).get("id") == heard.id:
+            cursor.execute("DELETE FROM inbox WHERE fleet = ? AND owner = ? AND number <= ?", mine)
 
     def _leave_estate(self, cursor: Cursor, fleet: str, message: Sync) -> None:
         """Keep what a life has left open; news of it that has come meanwhile counts at once.
@@ -325,11 +336,11 @@ class SQLStore(Records):
         """Keep news of workers that have no row: one may have begun while the store was away, and say hello later.
 
         Most of it is of workers that have closed, and says nothing new. It goes after some days, or when there is much
-        of it.
+        of it. Rows of other fleets are theirs to clear up: nobody keeps those from us while we hold our own.
         """
         now, (fleet, last, *_) = self._now(cursor), news[-1]
         insert(cursor, "unclaimed (fleet, number, owner, document, time)", [(*one, now) for one in news])
-        cursor.execute("DELETE FROM unclaimed WHERE time < ?", (now - 2 * DAY,))
+        cursor.execute("DELETE FROM unclaimed WHERE fleet = ? AND time < ?", (fleet, now - 2 * DAY))
         cursor.execute("DELETE FROM unclaimed WHERE fleet = ? AND number <= ?", (fleet, last - MOST_UNCLAIMED))
 
     def _claim(self, cursor: Cursor, fleet: str, life: str) -> None:
