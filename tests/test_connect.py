@@ -498,3 +498,19 @@ def test_numbers_of_all_kinds_are_taken_and_what_is_none_is_refused_as_by_a_band
         bandit.add(5)
     with pytest.raises(pl.UnknownName):
         bandit.pause(5)
+
+
+def test_what_a_newer_service_says_besides_is_passed_over(monkeypatch):
+    local = pl.Bandit(arms=["a"], budget=1.0)
+    here = local.status().to_dict()
+    interval = {"mean": 0.5, "low": 0.0, "high": 1.0, "new": 1}
+    arm = {"status": "active", "pulls": 1, "reward": interval, "cost": interval, "best_mix": 1.0, "new": 1}
+    fleet = {"rounds": 0, "credited": 0.0, "spent": 0.0, "reserved": 0.0, "earned": 0.0, "arms": {"a": arm}, "new": 1}
+    for part in (here, here["ages"], here["recent"], here["arms"]["a"]):
+        part["new"] = 1
+    record = {"state": "pending", "reward": None, "cost": None, "new": 1}
+    remote = pl.connect("http://127.0.0.1:1", "ads")
+    monkeypatch.setattr(remote, "_call", lambda *_: {"here": here, "fleet": fleet, "record": record, "new": 1})
+    assert remote.status() == local.status()._replace(time=here["time"])
+    assert remote.estimates()["a"].reward == (0.5, 0.0, 1.0)
+    assert remote.look_up("web-1").state == "pending"

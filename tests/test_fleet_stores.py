@@ -468,7 +468,7 @@ def test_settings_that_are_refused(settings, message, file):
 
 def test_other_settings_are_named(file):
     file.make("ads", SETTINGS, by="me")
-    with pytest.raises(FleetExists, match=r"fleet ads is there with budget = 0\.5; it must be the same, got 0\.25"):
+    with pytest.raises(FleetExists, match=r"^ads is there with budget = 0\.5; it must be the same, got 0\.25"):
         file.make("ads", {**SETTINGS, "budget": 0.25}, by="me")
 
 
@@ -495,7 +495,7 @@ def test_calls_on_a_fleet_that_is_none(file):
         lambda: file.account("x"),
     ]
     for call in calls:
-        with pytest.raises(UnknownFleet, match="fleet must be one that was made, got 'x'"):
+        with pytest.raises(UnknownFleet, match="name must be one that was made in this store, got 'x'"):
             call()
 
 

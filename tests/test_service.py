@@ -1,6 +1,7 @@
 """The service as a client meets it: every operation, and what becomes of money and rounds."""
 
 import asyncio
+import gc
 import json
 import os
 import re
@@ -200,6 +201,28 @@ def test_an_answer_that_the_store_may_have_kept_is_not_taken_back(client, monkey
     assert rounds(client) == 3
     assert sorted(client.host.joined["ads"].member.pending) == sorted(pulls)
     assert client.post(f"{B}/ask", json={"count": 3}, headers=key).json() == first
+
+
+def test_a_bandit_that_cannot_be_opened_after_all_leaves_no_traceback(tmp_path, monkeypatch, caplog):
+    """Nobody waits for it any more by then, and why is in the log of whoever asks next."""
+    with service(tmp_path) as client:
+        client.host.store.make("ads", ADS, "test")
+        over = threading.Event()
+
+        def fail(_name):
+            over.wait(10)
+            raise StoreFailed("the store cannot be used: it hangs")
+
+        monkeypatch.setattr(client.host, "join", fail)
+        monkeypatch.setattr("paceline.service.host.STORE_PATIENCE", 0.1)
+        assert client.post(f"{B}/ask", json={}).status_code == 503
+        over.set()
+        while client.host.joining:
+            time.sleep(0.01)
+        gc.collect()
+        assert client.get("/healthz").status_code == 200
+    assert "never retrieved" not in caplog.text
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 @pytest.mark.slow

@@ -142,7 +142,7 @@ def as_token(label: str, role: str, time: int, digest: str) -> Token:
 
 def no_fleet(fleet: str) -> UnknownFleet:
     """What to say of a name that is none."""
-    return UnknownFleet(f"fleet must be one that was made, got {fleet!r}")
+    return UnknownFleet(f"name must be one that was made in this store, got {fleet!r}")
 
 
 def check_made(cursor: Cursor, fleet: str) -> None:

@@ -92,9 +92,7 @@ class SQLStore(Records):
             if there != wanted:
                 name = next(name for name in wanted if there.get(name) != wanted[name])
                 is_there, got = there.get(name), wanted[name]
-                raise FleetExists(
-                    f"fleet {fleet} is there with {name} = {is_there!r}; it must be the same, got {got!r}"
-                )
+                raise FleetExists(f"{fleet} is there with {name} = {is_there!r}; it must be the same, got {got!r}")
             return False
 
         return self._do(work)
@@ -361,7 +359,7 @@ class SQLStore(Records):
             account, _ = self._account(cursor, fleet)
             row = self._row(cursor, fleet, life)
             if row is None or row.name != worker:
-                raise UnknownName(f"worker must be one of fleet {fleet} that has not closed, got {worker!r}, {life!r}")
+                raise UnknownName(f"worker must be one of {fleet} that has not closed, got {worker!r}, {life!r}")
             account, row = protocol.declare_dead(account, row)
             self._put_account(cursor, fleet, account)
             self._put_row(cursor, fleet, row)

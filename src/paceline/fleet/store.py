@@ -91,7 +91,7 @@ class Store(ABC):
 
     @abstractmethod
     def picture(self, fleet: str) -> Picture:
-        """All of a fleet at one moment: money that goes from one place to another is in one of them, and not in both."""
+        """All of a fleet at one moment: money that moves from one place to another is in one of the two."""
 
     def settings(self, fleet: str) -> Versioned:
         """The settings that are in force."""

@@ -27,7 +27,7 @@ from paceline.live.coroutines import ask_elsewhere
 from paceline.live.decision import Decision
 from paceline.live.estimate import ArmEstimate, Interval
 from paceline.live.record import Record
-from paceline.live.status import Status
+from paceline.live.status import Status, read_fields
 from paceline.service.outbox import CannotNow, Outbox
 from paceline.service.transport import Late, ServiceBusy, ServiceRefused, ServiceUnreachable, Transport
 
@@ -358,7 +358,7 @@ class RemoteBandit:
         found = self._look_there(f"/decisions/{quote(str(check_id(id)), safe='')}")["record"]
         if found is None:
             raise UnknownName(f"id must be that of a decision which is not forgotten, got {id!r}")
-        return Record(**found)
+        return read_fields(Record, found)
 
     @property
     def pending(self) -> dict[str, str]:
@@ -434,7 +434,7 @@ class RemoteBandit:
     def estimates(self) -> dict[str, ArmEstimate]:
         """What is known of each arm."""
         return {
-            name: ArmEstimate(arm["status"], arm["pulls"], Interval(**arm["reward"]), intervals(arm["cost"]))
+            name: ArmEstimate(arm["status"], arm["pulls"], read_fields(Interval, arm["reward"]), intervals(arm["cost"]))
             for name, arm in self._of_fleet("arms").items()
         }
 
@@ -464,7 +464,9 @@ def headroom_of(fleet: Mapping[str, Any]) -> Any:
 
 def intervals(cost: dict[str, Any]) -> Any:
     """An interval, or one by resource."""
-    return Interval(**cost) if "mean" in cost else {name: Interval(**each) for name, each in cost.items()}
+    if "mean" in cost:
+        return read_fields(Interval, cost)
+    return {name: read_fields(Interval, each) for name, each in cost.items()}
 
 
 def check_id(id: Any) -> int | str:
