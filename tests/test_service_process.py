@@ -203,6 +203,18 @@ def test_a_token_may_come_from_a_file_or_the_environment(tmp_path):
     assert call("serve", "--store", f"sqlite:///{tmp_path}/ads.db", "--token", "short").returncode == 2
 
 
+def test_when_it_is_ready_its_bandits_are_open(tmp_path):
+    with open_store(f"sqlite:///{tmp_path}/ads.db") as store:
+        store.make("ads", ADS, "test")
+    with serving(tmp_path) as process:
+        end = time.monotonic() + 60
+        while request(process.address, "/readyz")[0] != 200:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        assert b'paceline_rounds_total{bandit="ads"} 0' in request(process.address, "/metrics")[1]
+        assert process.stop()[0] == 0
+
+
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
