@@ -16,7 +16,7 @@ import pytest
 
 import paceline as pl
 from paceline.errors import FleetExists, StoreFailed, UnknownFleet
-from paceline.fleet import sql, transactions
+from paceline.fleet import sql, sqlite, transactions
 from paceline.fleet.protocol import HOUR, Hello, Sync
 from paceline.fleet.sqlite import SQLiteStore
 from paceline.fleet.store import check_name, open_store
@@ -355,6 +355,31 @@ def test_a_file_is_kept_and_the_tables_are_made_once(tmp_path):
     with closing(sqlite3.connect(tmp_path / "fleet.db")) as connection:
         assert connection.execute("SELECT number FROM migration").fetchall() == [(number,) for number in range(1, 7)]
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_call_waits_for_others_once(tmp_path, monkeypatch):
+    """Opening a file and using it are two waits, for which there is one limit."""
+    monkeypatch.setattr(sqlite, "PATIENCE", 1.5)
+    with SQLiteStore(tmp_path / "fleet.db") as store, closing(sqlite3.connect(tmp_path / "fleet.db")) as other:
+        identify, migrate = store._identify, store._migrate
+
+        def be_slow(cursor):
+            time.sleep(1.0)
+            migrate(cursor)
+
+        def lock():
+            other.execute("BEGIN IMMEDIATE")
+            return identify()
+
+        store.close()
+        monkeypatch.setattr(store, "_migrate", be_slow)
+        monkeypatch.setattr(store, "_look_at_file", lambda: None)
+        monkeypatch.setattr(store, "_identify", lock)  # between the two
+        begun = time.monotonic()
+        with pytest.raises(StoreFailed, match="locked"):
+            store.fleets()
+        assert 1.0 < time.monotonic() - begun < 2.2  # and not 2.5
+        other.rollback()
 
 
 def test_a_file_that_is_gone_is_noticed_and_not_made_anew(tmp_path):

@@ -203,6 +203,33 @@ def test_an_answer_that_the_store_may_have_kept_is_not_taken_back(client, monkey
     assert client.post(f"{B}/ask", json={"count": 3}, headers=key).json() == first
 
 
+def test_a_request_waits_once_for_all_that_it_needs(tmp_path, monkeypatch):
+    monkeypatch.setattr("paceline.service.app.STORE_PATIENCE", 1.0)
+    with service(tmp_path) as client:
+        make, join = client.host.store.make, client.host.join
+        monkeypatch.setattr(client.host.store, "make", lambda *given: time.sleep(0.7) or make(*given))
+        monkeypatch.setattr(client.host, "join", lambda name: time.sleep(0.7) or join(name))
+        begun = time.monotonic()
+        answer = client.put(B, json=ADS)
+        assert (answer.status_code, answer.json()["detail"]) == (503, "the service must be done within 1 seconds")
+        assert time.monotonic() - begun < 1.35  # and not 1.4, when both are done
+        assert client.put(B, json=ADS).status_code == 200
+
+
+def test_an_act_that_has_happened_is_not_held_up_by_a_store_that_hangs_afterwards(client, monkeypatch):
+    member = client.host.joined["ads"].member
+    over = threading.Event()
+    monkeypatch.setattr(type(member), "sync", lambda self: over.wait(8.0))
+    monkeypatch.setattr("paceline.service.hosted.LOOK_PATIENCE", 0.2)
+    begun = time.monotonic()
+    try:
+        assert client.post(f"{B}/credit", json={"amount": 1.0}).status_code == 200
+        assert time.monotonic() - begun < 4.0
+    finally:
+        over.set()
+        monkeypatch.undo()
+
+
 def test_bandits_are_open_before_a_service_is_ready(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("paceline.service.host.MOST_WARM", 3)
     with service(tmp_path) as client:

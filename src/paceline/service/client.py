@@ -98,11 +98,13 @@ class RemoteBandit:
         if self._pid != os.getpid():
             self._start()
 
-    def _call(self, method: str, path: str, body: Any = None, more: dict[str, str] | None = None) -> Any:
+    def _call(
+        self, method: str, path: str, body: Any = None, more: dict[str, str] | None = None, seconds: float = READ
+    ) -> Any:
         """A call that may take a while; all of them can be repeated without harm."""
         self._look()
         try:
-            return self._transport.talk(method, self._path + path, body, more or {}, READ)
+            return self._transport.talk(method, self._path + path, body, more or {}, seconds)
         except Late as late:
             late.connection.close()
             place = self._transport.place
@@ -273,18 +275,19 @@ class RemoteBandit:
     def credit(self, amount: Amount, over: int = 0, rate: bool = True, *, key: str | None = None) -> None:
         """`Bandit.credit`, at once and as income; with the same ``key`` it comes in once.
 
-        A service that cannot say whether it has come in is asked again, for some seconds, with the same key. If that
-        raises `ServiceUnreachable` in the end, it may have come in all the same: give a key, and try again with it.
+        A service that cannot say whether it has come in is asked again, for some seconds, with the same key; all of
+        that takes ten seconds at most. If it raises `ServiceUnreachable` in the end, it may have come in all the same:
+        give a key, and try again with it.
         """
         check_credit(over, rate)
         known_by = {"Idempotency-Key": str(uuid.uuid4()) if key is None else check_key(key)}
         body = {"amount": as_amount("credit", amount)}
-        end, pause = time.monotonic() + AGAIN, 0.1
+        begun, pause = time.monotonic(), 0.1
         while True:
             try:
-                self._call("POST", "/credit", body, known_by)
+                self._call("POST", "/credit", body, known_by, begun + READ - time.monotonic())
             except ServiceUnreachable:
-                if time.monotonic() + pause > end:
+                if time.monotonic() + pause > begun + AGAIN:
                     raise
                 time.sleep(pause)
                 pause *= 2.0
