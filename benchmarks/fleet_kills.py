@@ -206,7 +206,7 @@ def look(address: str, folder: Path) -> Look:
     """Compare what was spent and reserved with what has come in; and the store's figures with each other."""
     truths = {path.name: read_notes(path) for path in folder.iterdir() if not path.name.startswith(".")}
     with open_store(address) as store:
-        account, rows = store.account("kills"), store.workers("kills")
+        account, rows, _ = store.picture("kills")
     pool = account.income[0] - account.past.granted[0] + account.past.returned[0]
     for row in rows:
         pool += row.returned[0] - row.granted[0]

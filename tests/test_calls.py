@@ -9,7 +9,7 @@ from service import serving
 
 import paceline as pl
 from paceline.fleet.member import Member
-from paceline.service.client import RemoteBandit, headroom_of
+from paceline.service.client import RemoteBandit
 
 SETTINGS = {"arms": ["banner", "video", "text"], "budget": 1.0, "seed": 7}
 COSTS = {"money": 0.25, "calls": 1.0}
@@ -135,25 +135,6 @@ def test_several_resources(way, tmp_path):
         assert bandit.look_up(decision.id).cost == COSTS
         assert bandit.headroom == pytest.approx({name: bandit.credited[name] - COSTS[name] for name in COSTS})
         assert set(bandit.price) == set(bandit.estimates()[decision.arm].cost) == set(COSTS)
-
-
-def test_money_that_is_granted_while_somebody_looks_is_seen_once(tmp_path):
-    with pl.join(
-        f"sqlite:///{tmp_path}/ads.db", "ads", arms=["a"], start=100.0, rounds=1000, sync_every=None
-    ) as member:
-        member.sync()
-        workers = member._store.workers
-
-        def grant_first(fleet):
-            for _ in range(40):
-                member.ask()
-            member.sync()
-            return workers(fleet)
-
-        member._store.workers = grant_first
-        fleet = member.fleet_status()
-        assert fleet["headroom"] + fleet["pool"] > 100.0  # the pool was looked at before
-        assert headroom_of(fleet) == 100.0 - fleet["reserved"]
 
 
 @pytest.mark.parametrize("kind", [Member, RemoteBandit])

@@ -19,6 +19,7 @@ import pytest
 from service import ADS, serving
 
 import paceline as pl
+from paceline.service import client
 
 NOWHERE = "http://127.0.0.1:9"  # the port of discard, where nobody listens
 
@@ -44,10 +45,11 @@ def pulled(bandit):
 
 
 @contextmanager
-def fake(answer, closes=False):
+def fake(answer, closes=False, stutters=0.0):
     """A server whose answers a test makes up: a function of (path, body) that gives (seconds, status, value).
 
-    If it ``closes``, it does so after every answer, and does not say so.
+    If it ``closes``, it does so after every answer, and does not say so. If it ``stutters``, it waits for so many
+    seconds before every letter of the answer.
     """
     seen = []
 
@@ -64,7 +66,10 @@ def fake(answer, closes=False):
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
-                self.wfile.write(content)
+                for place in range(len(content)) if stutters else ():
+                    time.sleep(stutters)
+                    self.wfile.write(content[place : place + 1])
+                self.wfile.write(b"" if stutters else content)
             except OSError:
                 pass  # nobody waits any more
             self.close_connection = self.close_connection or closes
@@ -399,6 +404,32 @@ def test_a_credit_of_which_nobody_knows_is_repeated_with_the_same_key():
         assert len({headers["Idempotency-Key"] for _, _, headers in seen}) == 1
 
 
+def test_an_answer_that_stutters_is_not_waited_for_longer_than_any_other(monkeypatch):
+    monkeypatch.setattr(client, "READ", 0.3)
+    monkeypatch.setattr(client, "AGAIN", 0.1)
+    answer = {"decisions": [DECISION]}  # hundreds of letters: half a minute
+    with fake(lambda path, body: (0.0, 200, answer), stutters=0.1) as (address, _):
+        bandit = pl.connect(address, "ads", deadline=0.3)
+        begun = time.monotonic()
+        assert bandit.ask().reason == "service unreachable"
+        with pytest.raises(pl.ServiceUnreachable, match="within"):
+            bandit.credit(1.0)
+        assert time.monotonic() - begun < 5.0
+        bandit.close(0.0)
+
+
+def test_a_credit_that_is_tried_again_takes_no_longer_than_one_call_may(monkeypatch):
+    monkeypatch.setattr(client, "READ", 1.5)
+    monkeypatch.setattr(client, "AGAIN", 1.4)
+    waits = iter([1.0, 6.0])
+    with fake(lambda path, body: (next(waits), 503, {})) as (address, seen), pl.connect(address, "ads") as bandit:
+        begun = time.monotonic()
+        with pytest.raises(pl.ServiceUnreachable):
+            bandit.credit(2.0)
+        assert time.monotonic() - begun < 2.2  # and not 2.6: the second try has what the first has left
+        assert len(seen) == 2
+
+
 def test_one_bad_item_does_not_stop_the_others(caplog):
     def answer(path, body):
         if any(item["id"] == "bad-1" for item in body["items"]):
@@ -498,3 +529,19 @@ def test_numbers_of_all_kinds_are_taken_and_what_is_none_is_refused_as_by_a_band
         bandit.add(5)
     with pytest.raises(pl.UnknownName):
         bandit.pause(5)
+
+
+def test_what_a_newer_service_says_besides_is_passed_over(monkeypatch):
+    local = pl.Bandit(arms=["a"], budget=1.0)
+    here = local.status().to_dict()
+    interval = {"mean": 0.5, "low": 0.0, "high": 1.0, "new": 1}
+    arm = {"status": "active", "pulls": 1, "reward": interval, "cost": interval, "best_mix": 1.0, "new": 1}
+    fleet = {"rounds": 0, "credited": 0.0, "spent": 0.0, "reserved": 0.0, "earned": 0.0, "arms": {"a": arm}, "new": 1}
+    for part in (here, here["ages"], here["recent"], here["arms"]["a"]):
+        part["new"] = 1
+    record = {"state": "pending", "reward": None, "cost": None, "new": 1}
+    remote = pl.connect("http://127.0.0.1:1", "ads")
+    monkeypatch.setattr(remote, "_call", lambda *_: {"here": here, "fleet": fleet, "record": record, "new": 1})
+    assert remote.status() == local.status()._replace(time=here["time"])
+    assert remote.estimates()["a"].reward == (0.5, 0.0, 1.0)
+    assert remote.look_up("web-1").state == "pending"

@@ -6,11 +6,12 @@ import multiprocessing
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from unittest.mock import Mock
 
 import pytest
@@ -524,7 +525,8 @@ def test_news_that_nobody_can_take_in_holds_nobody_up(store, caplog):
     one.sync()
     assert (one.spent, len(one.pending), len(other._unsent)) == (0.25, 0, 0)
     assert "cannot be sent on" in caplog.text
-    assert one._cursor == 5  # all of it was heard
+    one.sync()
+    assert store._do(lambda cursor: cursor.execute("SELECT * FROM inbox") or cursor.fetchall()) == []  # all was heard
 
 
 # Money.
@@ -791,6 +793,56 @@ def test_a_store_that_forgot_a_worker_meets_it_anew(store):
     store._do(forget)
     member.sync()
     assert store.workers("ads")[0].rounds == 50
+
+
+def test_news_of_the_dead_that_is_older_than_what_was_heard_is_heard(store):
+    """Numbers of news rise over the whole fleet; what was meant for another comes with a lower one."""
+    one, dead = joined(store, **SETTINGS), joined(store)
+    other = joined(store)
+    lost, mine = pull(dead), pull(one)
+    other.tell(lost.id, reward=1.0, cost=0.5)
+    other.sync()  # the owner does not look any more
+    other.tell(mine.id, reward=1.0, cost=0.25)
+    other.sync()
+    one.sync()
+    assert one.spent == 0.25
+    store.close_worker("ads", dead._name, dead._standing.life, by="me")
+    one.sync()
+    assert one.estimates()[lost.arm].pulls >= 1 + (lost.arm == mine.arm)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_news_after_a_backup_was_put_back_is_heard(is_known, tmp_path):
+    """A store that has forgotten gives numbers of news again: what a worker has heard under them must not count."""
+    address, copy = tmp_path / "fleet.db", tmp_path / "copy.db"
+    with SQLiteStore(address) as store:
+        store.make("ads", SETTINGS, by="me")
+        if not is_known:
+            back_up(address, copy)
+        one, other = joined(store), joined(store)
+        if is_known:
+            back_up(address, copy)
+        decisions = [pull(one) for _ in range(6)]
+        for decision in decisions[:3]:
+            other.tell(decision.id, reward=1.0, cost=0.25)
+        other.sync()
+        one.sync()  # it has heard all three, and would say so with the next exchange
+        assert len(one.pending) == 3
+        back_up(copy, address)
+        for decision in decisions[3:]:
+            other.tell(decision.id, reward=1.0, cost=0.25)
+        other.sync()
+        one.sync()
+        one.sync()
+        assert (len(one.pending), one.spent) == (0, 1.5)
+        one.close()
+        other.close()
+
+
+def back_up(source, copy):
+    """All of an SQLite file into another one, while it is in use."""
+    with closing(sqlite3.connect(source)) as there, closing(sqlite3.connect(copy)) as here:
+        there.backup(here)
 
 
 # Threads and processes.

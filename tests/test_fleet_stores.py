@@ -7,13 +7,16 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
+from functools import partial
 
+import psycopg
 import pytest
 
 import paceline as pl
 from paceline.errors import FleetExists, StoreFailed, UnknownFleet
-from paceline.fleet import sql, transactions
+from paceline.fleet import sql, sqlite, transactions
 from paceline.fleet.protocol import HOUR, Hello, Sync
 from paceline.fleet.sqlite import SQLiteStore
 from paceline.fleet.store import check_name, open_store
@@ -86,6 +89,67 @@ def check_a_copy_of_the_process(store, fleet):
     assert store.account(fleet).income == (8 * UNIT + 3,)
 
 
+class WithMeanwhile:
+    """A cursor; after each statement there is time for somebody else to do something."""
+
+    def __init__(self, cursor, meanwhile):
+        self.cursor, self.meanwhile = cursor, meanwhile
+        self.fetchone, self.fetchall = cursor.fetchone, cursor.fetchall
+
+    def execute(self, statement, values=()):
+        self.cursor.execute(statement, values)
+        self.meanwhile()
+
+
+def check_a_picture_is_of_one_moment(address, fleet, monkeypatch):
+    """Another connection moves money after each statement and each transaction of the one who looks."""
+    settings = {**SETTINGS, "start": 64.0}
+    with pl.join(address, fleet, sync_every=None, **settings) as member, open_store(address) as other:
+        member.sync()
+        peer = stores.Peer(other, fleet, "other")
+        moves = []
+
+        def move():
+            rounds = len(moves)
+            peer.figures = peer.figures._replace(rounds=rounds, minted=(rounds,), spent=(rounds,))
+            peer.sync(target=rounds * UNIT)
+            other.change(fleet, {"set": {"budget": 1.0 / rounds}}, by="me")
+
+        def meanwhile():
+            if not any(thread.is_alive() for thread in moves):
+                moves.append(threading.Thread(target=move))
+                moves[-1].start()
+            moves[-1].join(0.2)  # who writes to a file waits for the reader
+
+        do = member._store._do
+
+        def do_slowly(work):
+            found = do(lambda cursor: work(WithMeanwhile(cursor, meanwhile)))
+            meanwhile()
+            return found
+
+        monkeypatch.setattr(member._store, "_do", do_slowly)
+        for _ in range(3):
+            seen = member.fleet_status()
+            assert seen["pool"] + seen["headroom"] == seen["credited"] - seen["spent"] - seen["reserved"] > 0.0
+            assert seen["rounds"] == sum(row["rounds"] for row in seen["workers"])
+        for thread in moves:
+            thread.join()
+        assert len(moves) >= 3
+        monkeypatch.undo()
+        after = member.fleet_status()
+        assert (after["rounds"], after["version"]) == (len(moves), len(moves) + 1)  # it was possible to write meanwhile
+
+
+def test_a_picture_of_a_file_is_of_one_moment(tmp_path, monkeypatch):
+    check_a_picture_is_of_one_moment(f"sqlite:///{tmp_path}/fleet.db", "ads", monkeypatch)
+
+
+@pytest.mark.database
+def test_a_picture_of_a_server_is_of_one_moment(postgres, monkeypatch):
+    check_a_picture_is_of_one_moment(postgres.address, "one-moment", monkeypatch)
+
+
 # The suite can fail: a store with one thing wrong each.
 
 
@@ -96,7 +160,21 @@ def forgets_credit_keys(store, monkeypatch):
 
 def loses_news_at_once(store, monkeypatch):
     sync = store.sync
-    monkeypatch.setattr(store, "sync", lambda fleet, message: sync(fleet, message._replace(cursor=10**9)))
+
+    def wrong(fleet, message):
+        answer = sync(fleet, message)
+        store._do(lambda cursor: cursor.execute("DELETE FROM inbox"))
+        return answer
+
+    monkeypatch.setattr(store, "sync", wrong)
+
+
+def confirms_by_number_alone(store, monkeypatch):
+    def wrong(cursor, fleet, life, heard):
+        mine = (fleet, life, heard.number)
+        cursor.execute("DELETE FROM inbox WHERE fleet = ? AND owner = ? AND number <= ?", mine)
+
+    monkeypatch.setattr(store, "_confirm", wrong)
 
 
 def grants_again(store, monkeypatch):
@@ -151,12 +229,25 @@ def lets_lives_go_on(store, monkeypatch):
     monkeypatch.setattr(store, "sync", wrong)
 
 
+def looks_at_one_after_the_other(store, monkeypatch):
+    picture = store.picture
+
+    def wrong(fleet):
+        account = picture(fleet).account
+        time.sleep(0.01)
+        return picture(fleet)._replace(account=account)
+
+    monkeypatch.setattr(store, "picture", wrong)
+
+
 @pytest.mark.parametrize(
     ("plant", "rule"),
     [
+        (looks_at_one_after_the_other, stores.shows_one_moment),
         (forgets_credit_keys, stores.keeps_the_pool),
         (grants_again, stores.keeps_the_pool),
         (loses_news_at_once, stores.delivers_news),
+        (confirms_by_number_alone, stores.delivers_news),
         (replaces_answers, stores.keeps_answers),
         (keeps_estates_for_itself, stores.keeps_estates),
         (forgives_debts, stores.takes_over_debts),
@@ -240,7 +331,7 @@ def test_news_that_nobody_claims_goes_after_some_days_or_when_there_is_much_of_i
 
         def claimed(life):
             row = store.hello("ads", Hello(life, life)).row
-            message = Sync(life, row, 1, 0, (0,), (0,), (0,), (0,), (0,), {}, 0.0, 1, 0)
+            message = Sync(life, row, 1, 0, (0,), (0,), (0,), (0,), (0,), {}, 0.0, 1)
             return [news["id"] for _, news in store.sync("ads", message).news]
 
         for number in range(5):
@@ -262,8 +353,33 @@ def test_a_file_is_kept_and_the_tables_are_made_once(tmp_path):
         with open_store(f"sqlite:///{tmp_path}/fleet.db") as store:
             store.make("ads", SETTINGS, by="me")
     with closing(sqlite3.connect(tmp_path / "fleet.db")) as connection:
-        assert connection.execute("SELECT number FROM migration").fetchall() == [(1,), (2,), (3,), (4,), (5,)]
+        assert connection.execute("SELECT number FROM migration").fetchall() == [(number,) for number in range(1, 7)]
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_call_waits_for_others_once(tmp_path, monkeypatch):
+    """Opening a file and using it are two waits, for which there is one limit."""
+    monkeypatch.setattr(sqlite, "PATIENCE", 1.5)
+    with SQLiteStore(tmp_path / "fleet.db") as store, closing(sqlite3.connect(tmp_path / "fleet.db")) as other:
+        identify, migrate = store._identify, store._migrate
+
+        def be_slow(cursor):
+            time.sleep(1.0)
+            migrate(cursor)
+
+        def lock():
+            other.execute("BEGIN IMMEDIATE")
+            return identify()
+
+        store.close()
+        monkeypatch.setattr(store, "_migrate", be_slow)
+        monkeypatch.setattr(store, "_look_at_file", lambda: None)
+        monkeypatch.setattr(store, "_identify", lock)  # between the two
+        begun = time.monotonic()
+        with pytest.raises(StoreFailed, match="locked"):
+            store.fleets()
+        assert 1.0 < time.monotonic() - begun < 2.2  # and not 2.5
+        other.rollback()
 
 
 def test_a_file_that_is_gone_is_noticed_and_not_made_anew(tmp_path):
@@ -377,7 +493,7 @@ def test_settings_that_are_refused(settings, message, file):
 
 def test_other_settings_are_named(file):
     file.make("ads", SETTINGS, by="me")
-    with pytest.raises(FleetExists, match=r"fleet ads is there with budget = 0\.5; it must be the same, got 0\.25"):
+    with pytest.raises(FleetExists, match=r"^ads is there with budget = 0\.5; it must be the same, got 0\.25"):
         file.make("ads", {**SETTINGS, "budget": 0.25}, by="me")
 
 
@@ -404,7 +520,7 @@ def test_calls_on_a_fleet_that_is_none(file):
         lambda: file.account("x"),
     ]
     for call in calls:
-        with pytest.raises(UnknownFleet, match="fleet must be one that was made, got 'x'"):
+        with pytest.raises(UnknownFleet, match="name must be one that was made in this store, got 'x'"):
             call()
 
 
@@ -448,6 +564,48 @@ def test_commits_wait_for_the_disk(server):
         return cursor.fetchone()[0]
 
     assert server._do(setting) == "on"
+
+
+OLD = {
+    "unclaimed": "INSERT INTO unclaimed (fleet, number, owner, document, time) VALUES ('third', %s, 'w', '{}', %s)",
+    "kept": "INSERT INTO kept (fleet, code, document, time) VALUES ('third', %s, '{}', %s)",
+}
+
+
+@pytest.mark.database
+@pytest.mark.parametrize("table", OLD)
+def test_fleets_that_clear_up_at_once_do_not_wait_for_each_other(table, postgres):
+    """Two that delete the same old rows, one as they lie and one by their time, while the middle one is kept."""
+    address = postgres.empty_database(f"clearing_{table}")
+
+    def clear_up(store, fleet):
+        if table == "kept":
+            store.answer(fleet, "k", {})
+        else:
+            store.send(fleet, [("nobody", {"id": "nobody-1"})])
+
+    plans = {"one": ("index", "bitmap"), "other": ("seq", "bitmap")}
+    with open_store(address) as one, open_store(address) as other, psycopg.connect(address) as third:
+        made = {"one": one, "other": other}
+        for fleet, store in made.items():
+            store.make(fleet, SETTINGS, by="me")
+            for plan in plans[fleet]:
+                store._do(partial(set_off, plan))
+        for number in range(3):
+            third.execute(OLD[table], (number, 3 - number))
+        third.commit()
+        third.execute(f"SELECT * FROM {table} WHERE time = 2 FOR UPDATE")
+        with ThreadPoolExecutor(2) as pool:
+            calls = [pool.submit(clear_up, store, fleet) for fleet, store in made.items()]
+            waiting = wait(calls, 3.0).not_done
+            third.rollback()
+            for call in calls:
+                call.result()
+        assert not waiting
+
+
+def set_off(plan, cursor):
+    cursor.execute(f"SET enable_{plan}scan TO off")
 
 
 @pytest.mark.database

@@ -1,6 +1,7 @@
 """The service as a client meets it: every operation, and what becomes of money and rounds."""
 
 import asyncio
+import gc
 import json
 import os
 import re
@@ -200,6 +201,99 @@ def test_an_answer_that_the_store_may_have_kept_is_not_taken_back(client, monkey
     assert rounds(client) == 3
     assert sorted(client.host.joined["ads"].member.pending) == sorted(pulls)
     assert client.post(f"{B}/ask", json={"count": 3}, headers=key).json() == first
+
+
+def test_a_request_waits_once_for_all_that_it_needs(tmp_path, monkeypatch):
+    monkeypatch.setattr("paceline.service.app.STORE_PATIENCE", 1.0)
+    with service(tmp_path) as client:
+        make, join = client.host.store.make, client.host.join
+        monkeypatch.setattr(client.host.store, "make", lambda *given: time.sleep(0.7) or make(*given))
+        monkeypatch.setattr(client.host, "join", lambda name: time.sleep(0.7) or join(name))
+        begun = time.monotonic()
+        answer = client.put(B, json=ADS)
+        assert (answer.status_code, answer.json()["detail"]) == (503, "the service must be done within 1 seconds")
+        assert time.monotonic() - begun < 1.35  # and not 1.4, when both are done
+        assert client.put(B, json=ADS).status_code == 200
+
+
+def test_an_act_that_has_happened_is_not_held_up_by_a_store_that_hangs_afterwards(client, monkeypatch):
+    member = client.host.joined["ads"].member
+    over = threading.Event()
+    monkeypatch.setattr(type(member), "sync", lambda self: over.wait(8.0))
+    monkeypatch.setattr("paceline.service.hosted.LOOK_PATIENCE", 0.2)
+    begun = time.monotonic()
+    try:
+        assert client.post(f"{B}/credit", json={"amount": 1.0}).status_code == 200
+        assert time.monotonic() - begun < 4.0
+    finally:
+        over.set()
+        monkeypatch.undo()
+
+
+def test_bandits_are_open_before_a_service_is_ready(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("paceline.service.host.MOST_WARM", 3)
+    with service(tmp_path) as client:
+        host = client.host
+        for name in ("a", "b", "c", "d"):
+            host.store.make(name, ADS, "test")
+        real, go_on = host.join, threading.Event()
+
+        def join(name):
+            assert go_on.wait(10)
+            if name == "b":
+                raise StoreFailed("no room")
+            return real(name)
+
+        monkeypatch.setattr(host, "join", join)
+        assert client.get("/readyz").status_code == 200
+        warming = client.portal.start_task_soon(host.warm_up)
+        while not host.joining:
+            time.sleep(0.01)
+        answer = client.get("/readyz")
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+        assert "opens its bandits" in answer.json()["detail"]
+        go_on.set()
+        warming.result(10)
+        assert client.get("/readyz").status_code == 200
+        assert list(host.joined) == ["a", "c"]  # the fourth waits for a request
+        assert "bandit b: not opened at the start: StoreFailed: no room" in caplog.text
+
+
+def test_a_service_that_opens_bandits_for_long_is_ready_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr("paceline.service.host.WARM_PATIENCE", 0.1)
+    with service(tmp_path) as client:
+        client.host.store.make("ads", ADS, "test")
+        real, go_on = client.host.join, threading.Event()
+        monkeypatch.setattr(client.host, "join", lambda name: real(name) if go_on.wait(10) else None)
+        warming = client.portal.start_task_soon(client.host.warm_up)
+        while client.get("/readyz").status_code == 503 or not client.host.joining:
+            time.sleep(0.01)
+        assert not warming.done()
+        go_on.set()
+        warming.result(10)
+        assert list(client.host.joined) == ["ads"]
+
+
+def test_a_bandit_that_cannot_be_opened_after_all_leaves_no_traceback(tmp_path, monkeypatch, caplog):
+    """Nobody waits for it any more by then, and why is in the log of whoever asks next."""
+    with service(tmp_path) as client:
+        client.host.store.make("ads", ADS, "test")
+        over = threading.Event()
+
+        def fail(_name):
+            over.wait(10)
+            raise StoreFailed("the store cannot be used: it hangs")
+
+        monkeypatch.setattr(client.host, "join", fail)
+        monkeypatch.setattr("paceline.service.host.STORE_PATIENCE", 0.1)
+        assert client.post(f"{B}/ask", json={}).status_code == 503
+        over.set()
+        while client.host.joining:
+            time.sleep(0.01)
+        gc.collect()
+        assert client.get("/healthz").status_code == 200
+    assert "never retrieved" not in caplog.text
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 @pytest.mark.slow

@@ -8,10 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from asking import request
 from command import succeeded
-from service import serving
+from service import ADS, serving
 
-from paceline.service.limits import LARGEST_BODY, MOST_BANDITS, MOST_ITEMS, MOST_PENDING, MOST_STREAMS
+from paceline.service.limits import LARGEST_BODY, MOST_BANDITS, MOST_ITEMS, MOST_PENDING, MOST_STREAMS, MOST_WARM
 from paceline.service.operations import OPERATIONS
 
 pytestmark = pytest.mark.slow
@@ -61,11 +62,21 @@ def test_the_python_of_the_page_runs(tmp_path):
         assert names["decision"].reason != "service unreachable"
 
 
+def test_the_numbers_to_watch_are_there(tmp_path):
+    with serving(tmp_path) as process:
+        assert request(process.address, "/v1/bandits/ads", ADS, "PUT")[0] == 201
+        assert request(process.address, "/v1/bandits/ads")[0] == 200  # a picture, in which the pool is
+        there = request(process.address, "/metrics")[1].decode()
+    named = set(re.findall(r"\bpaceline_[a-z_]+", PAGE))
+    assert len(named) >= 5
+    assert [name for name in named if f"# TYPE {name} " not in there] == []
+
+
 def test_the_page_names_every_address_and_limit():
     for operation in OPERATIONS:
         tail = operation.path.rpartition("/")[2]
         assert tail.startswith("{") or f"/{tail}" in PAGE or f"`{tail}`" in PAGE, operation.path
-    for limit in (MOST_PENDING, MOST_STREAMS, MOST_BANDITS, MOST_ITEMS):
+    for limit in (MOST_PENDING, MOST_STREAMS, MOST_BANDITS, MOST_ITEMS, MOST_WARM):
         assert f"{limit:,}" in PAGE
     assert LARGEST_BODY == 1 << 20
     assert "1 MiB" in PAGE

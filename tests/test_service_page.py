@@ -341,3 +341,34 @@ def test_a_page_finds_the_service_again(chromium, tmp_path):
         page.wait_for_selector("#link[data-state=live]", timeout=90_000)
         until(page, "!document.getElementById('notes').textContent.includes('Connection lost')")
     page.close()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_without_the_store_the_page_says_what_it_does_not_know(chromium, tmp_path, width):
+    with open_store(f"sqlite:///{tmp_path}/ads.db") as store:
+        token = add_token(store, "me", "operator")
+        for name in ("ads", "a-bandit-with-a-rather-long-name"):
+            store.make(name, ADS, "test")
+    with serving(tmp_path) as process:
+        page = chromium.new_page(viewport={"width": width, "height": 900})
+        page.goto(f"{process.address}/#ads")
+        page.fill("#token", token)
+        page.click("#sign-in-form button")
+        page.wait_for_selector("#link[data-state=live]")
+        says(page, "workers", "fresh")
+        for file in tmp_path.glob("ads.db*"):
+            file.rename(tmp_path / f"gone-{file.name}")
+        says(page, "link", "Store gone")
+        says(page, "notes", "Store unreachable")
+        until(page, "!document.getElementById('workers').innerText.includes('fresh')")
+        says(page, "figures", "nobody knows now")
+        assert page.evaluate("document.querySelector('.bar').offsetHeight") <= 60, "the head is two lines"
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate("document.querySelector('#arms .act button').disabled")
+        page.close()
+
+
+def test_bars_of_shares_can_be_told_apart_at_every_width(look):
+    for width in WIDTHS:
+        page = look("many", width=width)
+        assert page.evaluate("document.querySelector('#arms .barline').offsetWidth") >= 60

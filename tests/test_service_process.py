@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 import urllib.request
+from pathlib import Path
 
 import pytest
 from asking import request, request_in_time
@@ -200,6 +201,46 @@ def test_a_token_may_come_from_a_file_or_the_environment(tmp_path):
     with serving(tmp_path, env={"PACELINE_TOKEN": token}) as process:
         assert request(process.address, "/v1/whoami", token=token)[0] == 200
     assert call("serve", "--store", f"sqlite:///{tmp_path}/ads.db", "--token", "short").returncode == 2
+
+
+def test_when_it_is_ready_its_bandits_are_open(tmp_path):
+    with open_store(f"sqlite:///{tmp_path}/ads.db") as store:
+        store.make("ads", ADS, "test")
+    with serving(tmp_path) as process:
+        end = time.monotonic() + 60
+        while request(process.address, "/readyz")[0] != 200:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        assert b'paceline_rounds_total{bandit="ads"} 0' in request(process.address, "/metrics")[1]
+        assert process.stop()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("pipe", "must be a plain file"),
+        ("/dev/zero", "must be a plain file"),
+        ("folder", "Is a directory"),
+        ("missing", "No such file"),
+        ("huge", "above 4096 bytes"),
+        ("bytes", "got no text"),
+        ("empty", "must have 16 to 200 printable characters"),
+    ],
+)
+def test_a_token_file_that_is_none_is_one_line(kind, said, tmp_path):
+    path = Path(kind) if kind.startswith("/") else tmp_path / kind
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind in ("huge", "bytes", "empty"):
+        with open(path, "wb") as file:
+            file.write({"huge": b"t", "bytes": b"\xff", "empty": b""}[kind])
+            file.truncate(2**33 if kind == "huge" else None)
+    done = call("serve", "--store", f"sqlite:///{tmp_path}/ads.db", "--port", 0, "--token-file", path, timeout=30)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_port_that_is_taken_is_one_line(served, tmp_path):

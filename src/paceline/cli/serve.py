@@ -15,6 +15,7 @@ As long as the store has no token and none is given, it listens on this machine 
 Ctrl-C let requests finish and hand back what this process holds of the budgets.
 """
 VARIABLE = "PACELINE_TOKEN"
+LARGEST_FILE = 4096  # bytes of a file with a token
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,12 +72,27 @@ def token_of(options: argparse.Namespace) -> str | None:
     """The token from the command line, a file or the environment."""
     import os
 
-    from paceline.errors import InvalidValue
-
     if options.token_file is not None:
-        try:
-            return str(options.token_file.read_text(encoding="utf-8").strip())
-        except UnicodeDecodeError:
-            raise InvalidValue(f"--token-file must be a file with a token, got no text: {options.token_file}") from None
+        return read_token(options.token_file)
     given: str | None = options.token
     return given if given is not None else os.environ.get(VARIABLE)
+
+
+def read_token(path: Path) -> str:
+    """The token in a file: a short one, and not a pipe, which might never end or never begin."""
+    import os
+    import stat
+
+    from paceline.errors import InvalidValue
+
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise InvalidValue(f"--token-file must be a plain file, got a pipe or a device: {path}")
+        content = file.read(LARGEST_FILE + 1)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidValue(f"--token-file must be a file with a token, got no text: {path}") from None
+    if len(content) > LARGEST_FILE:
+        raise InvalidValue(f"--token-file must have a token and no more, got above {LARGEST_FILE} bytes: {path}")
+    return text.strip()

@@ -158,9 +158,8 @@ def take_in(member: "Worker", answer: Answer) -> None:
         learn(member, answer)
         set_pace(member, answer)
     for number, news in answer.news:
-        if number > member._cursor:
-            hear(member, news)
-            member._cursor = number
+        hear(member, news)
+        member._last_news = protocol.Heard(number, news.get("id"))
 
 
 def take_change(member: "Worker", change: Mapping[str, Any]) -> None:

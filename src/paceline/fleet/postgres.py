@@ -43,6 +43,7 @@ class PostgresStore(SQLStore):
     """
 
     for_update = " FOR UPDATE"
+    skip_locked = " FOR UPDATE SKIP LOCKED"
 
     def __init__(self, address: str) -> None:
         super().__init__()

@@ -66,6 +66,16 @@ class Left(NamedTuple):
     is_told: bool = False  # whether a part of its outcome is known: then it cannot be cancelled any more
 
 
+class Heard(NamedTuple):
+    """The last news of an answer that a worker has taken in: with it, all that came before it in the inbox.
+
+    The number alone would not do: a store that has forgotten gives it again, to other news.
+    """
+
+    number: int
+    id: Any  # of the decision that it was of
+
+
 class Sync(NamedTuple):
     """All that a worker has to say of its life so far."""
 
@@ -81,7 +91,7 @@ class Sync(NamedTuple):
     sums: Sums  # what it has learned
     earned: float = 0.0
     version: int = 0  # of the settings that are in force there
-    cursor: int = 0  # the last news that it has taken in
+    heard: Heard | None = None
     closing: bool = False  # it will not spend any more
     estate: Mapping[int, Left] = MappingProxyType({})  # of one that closes: what is reserved for open decisions
 
@@ -377,7 +387,12 @@ def share_of_debt(answer: Answer, headroom: Units) -> Units:
 
 
 def compose(
-    standing: Standing, figures: Figures, target: Units, version: int = 0, cursor: int = 0, closing: bool = False
+    standing: Standing,
+    figures: Figures,
+    target: Units,
+    version: int = 0,
+    heard: Heard | None = None,
+    closing: bool = False,
 ) -> tuple[Standing, Sync]:
     """The next message: all figures, and a wish to have so much headroom. One that closes has its estate added."""
     lacking = minus(target, figures.headroom(standing))
@@ -395,7 +410,7 @@ def compose(
         sums=figures.sums,
         earned=figures.earned,
         version=version,
-        cursor=cursor,
+        heard=heard,
         closing=closing,
     )
     return standing, message

@@ -18,6 +18,8 @@ LONGEST_KEY = 1000  # characters
 class Records(Transactions):
     """Answers, acts and tokens."""
 
+    skip_locked = ""  # what a select says that is to keep others from rows, and passes over those that others keep
+
     # Requests that come twice.
 
     def answer(self, fleet: str, key: str, decision: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,7 +29,9 @@ class Records(Transactions):
         def work(cursor: Cursor) -> dict[str, Any]:
             check_made(cursor, fleet)
             now = self._now(cursor)
-            cursor.execute("DELETE FROM kept WHERE time < ?", (now - 2 * DAY,))
+            # Those who clear up at the same time must not wait for each other's rows: each may have what another wants.
+            old = f"SELECT fleet, code FROM kept WHERE time < ?{self.skip_locked}"
+            cursor.execute(f"DELETE FROM kept WHERE (fleet, code) IN ({old})", (now - 2 * DAY,))
             cursor.execute(
                 "INSERT INTO kept (fleet, code, document, time) VALUES (?, ?, ?, ?) "
                 "ON CONFLICT (fleet, code) DO NOTHING",
@@ -138,7 +142,7 @@ def as_token(label: str, role: str, time: int, digest: str) -> Token:
 
 def no_fleet(fleet: str) -> UnknownFleet:
     """What to say of a name that is none."""
-    return UnknownFleet(f"fleet must be one that was made, got {fleet!r}")
+    return UnknownFleet(f"name must be one that was made in this store, got {fleet!r}")
 
 
 def check_made(cursor: Cursor, fleet: str) -> None:

@@ -21,7 +21,7 @@ from paceline.fleet.settings import (
     hourly_of,
     rehearse,
 )
-from paceline.fleet.store import Versioned, WorkerRow, check_name
+from paceline.fleet.store import Picture, Versioned, WorkerRow, check_name
 from paceline.fleet.transactions import Cursor
 
 NEWS_AT_ONCE = 500
@@ -37,10 +37,9 @@ class SQLStore(Records):
 
     # Steps.
 
-    def _account(self, cursor: Cursor, fleet: str, to_change: bool = True) -> tuple[Account, int]:
+    def _account(self, cursor: Cursor, fleet: str) -> tuple[Account, int]:
         """The account of a fleet, and the version of its settings; others have to wait."""
-        statement = "SELECT account, version FROM fleet WHERE name = ?"
-        cursor.execute(statement + self.for_update if to_change else statement, (fleet,))
+        cursor.execute("SELECT account, version FROM fleet WHERE name = ?" + self.for_update, (fleet,))
         found = cursor.fetchone()
         if found is None:
             raise no_fleet(fleet)
@@ -93,9 +92,7 @@ class SQLStore(Records):
             if there != wanted:
                 name = next(name for name in wanted if there.get(name) != wanted[name])
                 is_there, got = there.get(name), wanted[name]
-                raise FleetExists(
-                    f"fleet {fleet} is there with {name} = {is_there!r}; it must be the same, got {got!r}"
-                )
+                raise FleetExists(f"{fleet} is there with {name} = {is_there!r}; it must be the same, got {got!r}")
             return False
 
         return self._do(work)
@@ -109,15 +106,24 @@ class SQLStore(Records):
 
         return self._do(work)
 
-    def settings(self, fleet: str) -> Versioned:
-        """See `Store.settings`."""
+    def picture(self, fleet: str) -> Picture:
+        """See `Store.picture`. One statement, because each of a transaction may see what others did before it."""
 
-        def work(cursor: Cursor) -> Versioned:
-            cursor.execute("SELECT version, document FROM fleet WHERE name = ?", (fleet,))
-            found = cursor.fetchone()
-            if found is None:
+        def work(cursor: Cursor) -> Picture:
+            cursor.execute(
+                "SELECT version, document, account FROM fleet WHERE name = ? "
+                "UNION ALL SELECT 0, '', document FROM worker WHERE fleet = ?",
+                (fleet, fleet),
+            )
+            found = cursor.fetchall()
+            whole = next((row for row in found if row[0]), None)  # versions are from 1
+            if whole is None:
                 raise no_fleet(fleet)
-            return Versioned(int(found[0]), json.loads(found[1]))
+            version, document, account = whole
+            rows = sorted([read_row(text) for number, _, text in found if not number], key=lambda row: row.number)
+            return Picture(
+                read_account(account), [shown(row) for row in rows], Versioned(int(version), json.loads(document))
+            )
 
         return self._do(work)
 
@@ -183,10 +189,6 @@ class SQLStore(Records):
 
         return self._do(work)
 
-    def account(self, fleet: str) -> Account:
-        """See `Store.account`."""
-        return self._do(lambda cursor: self._account(cursor, fleet, to_change=False)[0])
-
     # Workers.
 
     def hello(self, fleet: str, hello: Hello) -> Answer:
@@ -217,8 +219,8 @@ class SQLStore(Records):
             if answer.row == 0:
                 return answer
             life = message.life
-            mine = (fleet, life, message.cursor)
-            cursor.execute("DELETE FROM inbox WHERE fleet = ? AND owner = ? AND number <= ?", mine)
+            if message.heard is not None:
+                self._confirm(cursor, fleet, life, message.heard)
             if row is None:
                 cursor.execute("DELETE FROM worker WHERE fleet = ? AND life = ?", (fleet, life))
                 self._leave_estate(cursor, fleet, message)
@@ -233,6 +235,17 @@ class SQLStore(Records):
             return answer._replace(version=version, changes=tuple(changes), news=news)
 
         return self._do(work)
+
+    def _confirm(self, cursor: Cursor, fleet: str, life: str, heard: protocol.Heard) -> None:
+        """News that was heard is gone; if the last of it is not here any more, it is gone already.
+
+        Or this store has forgotten it (a backup was put back) and may have given its number to other news since.
+        """
+        mine = (fleet, life, heard.number)
+        cursor.execute("SELECT document FROM inbox WHERE fleet = ? AND owner = ? AND number = ?", mine)
+        found = cursor.fetchone()
+        if found is not None and json.loads(found[0]).get("id") == heard.id:
+            cursor.execute("DELETE FROM inbox WHERE fleet = ? AND owner = ? AND number <= ?", mine)
 
     def _leave_estate(self, cursor: Cursor, fleet: str, message: Sync) -> None:
         """Keep what a life has left open; news of it that has come meanwhile counts at once.
@@ -321,11 +334,11 @@ class SQLStore(Records):
         """Keep news of workers that have no row: one may have begun while the store was away, and say hello later.
 
         Most of it is of workers that have closed, and says nothing new. It goes after some days, or when there is much
-        of it.
+        of it. Rows of other fleets are theirs to clear up: nobody keeps those from us while we hold our own.
         """
         now, (fleet, last, *_) = self._now(cursor), news[-1]
         insert(cursor, "unclaimed (fleet, number, owner, document, time)", [(*one, now) for one in news])
-        cursor.execute("DELETE FROM unclaimed WHERE time < ?", (now - 2 * DAY,))
+        cursor.execute("DELETE FROM unclaimed WHERE fleet = ? AND time < ?", (fleet, now - 2 * DAY))
         cursor.execute("DELETE FROM unclaimed WHERE fleet = ? AND number <= ?", (fleet, last - MOST_UNCLAIMED))
 
     def _claim(self, cursor: Cursor, fleet: str, life: str) -> None:
@@ -339,17 +352,6 @@ class SQLStore(Records):
             insert(cursor, "inbox (fleet, number, owner, document)", rows)
             cursor.execute("DELETE FROM unclaimed WHERE fleet = ? AND owner = ?", mine)
 
-    def workers(self, fleet: str) -> list[WorkerRow]:
-        """See `Store.workers`."""
-
-        def work(cursor: Cursor) -> list[WorkerRow]:
-            self._account(cursor, fleet, to_change=False)
-            cursor.execute("SELECT document FROM worker WHERE fleet = ?", (fleet,))
-            rows = [read_row(row[0]) for row in cursor.fetchall()]
-            return [shown(row) for row in sorted(rows, key=lambda row: row.number)]
-
-        return self._do(work)
-
     def close_worker(self, fleet: str, worker: str, life: str, by: str) -> None:
         """See `Store.close_worker`."""
 
@@ -357,7 +359,7 @@ class SQLStore(Records):
             account, _ = self._account(cursor, fleet)
             row = self._row(cursor, fleet, life)
             if row is None or row.name != worker:
-                raise UnknownName(f"worker must be one of fleet {fleet} that has not closed, got {worker!r}, {life!r}")
+                raise UnknownName(f"worker must be one of {fleet} that has not closed, got {worker!r}, {life!r}")
             account, row = protocol.declare_dead(account, row)
             self._put_account(cursor, fleet, account)
             self._put_row(cursor, fleet, row)

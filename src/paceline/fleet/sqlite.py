@@ -12,7 +12,7 @@ from paceline.errors import StoreFailed, in_one_line
 from paceline.fleet.sql import SQLStore
 from paceline.fleet.transactions import Cursor
 
-PATIENCE = 10.0  # seconds to wait for others
+PATIENCE = 10.0  # seconds that a call waits for others, however often it has to
 
 T = TypeVar("T")
 
@@ -42,12 +42,13 @@ class SQLiteStore(SQLStore):
         return int(self._clock() * 1000.0)
 
     def _in_transaction(self, work: Callable[[Cursor], T]) -> T:
+        give_up = time.monotonic() + PATIENCE
         try:
             self._look_at_file()
             if self._connection is None:
-                self._connection = self._connect()
+                self._connection = self._connect(give_up)
                 self._file = self._identify()
-            return self._run(self._connection, work)
+            return self._run(self._connection, work, give_up)
         except sqlite3.Error as error:
             raise StoreFailed(f"store {self.path} cannot be used: {in_one_line(error)}") from error
 
@@ -67,7 +68,8 @@ class SQLiteStore(SQLStore):
         if found is None:  # a new one would have no fleets, and money of its own
             raise StoreFailed(f"store {self.path} must be where it was, and is not there any more")
 
-    def _run(self, connection: sqlite3.Connection, work: Callable[[Cursor], T]) -> T:
+    def _run(self, connection: sqlite3.Connection, work: Callable[[Cursor], T], give_up: float) -> T:
+        connection.execute(f"PRAGMA busy_timeout = {max(round(1000 * (give_up - time.monotonic())), 0)}")
         connection.execute("BEGIN IMMEDIATE")
         try:
             found = work(SQLiteCursor(connection.cursor()))
@@ -78,15 +80,15 @@ class SQLiteStore(SQLStore):
             raise
         return found
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, give_up: float) -> sqlite3.Connection:
         """Open the file and bring it up to date; that others do the same at this moment must not matter."""
-        give_up = time.monotonic() + PATIENCE
         while True:
-            connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+            left = max(give_up - time.monotonic(), 0.0)
+            connection = sqlite3.connect(self.path, timeout=left, isolation_level=None, check_same_thread=False)
             try:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
-                self._run(connection, self._migrate)
+                self._run(connection, self._migrate, give_up)
             except sqlite3.OperationalError as error:
                 connection.close()
                 # To change the mode needs the file for oneself, and SQLite does not always wait for that.

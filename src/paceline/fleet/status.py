@@ -14,7 +14,7 @@ LATELY = 60.0  # seconds
 
 def fleet_status(member: "Member", store: Store, pulls: list[tuple[float, dict[str, float]]]) -> dict[str, Any]:
     """All of it as plain data; amounts are plain numbers, or by name where resources have names."""
-    account, rows, settings = store.account(member.fleet), store.workers(member.fleet), store.settings(member.fleet)
+    account, rows, settings = store.picture(member.fleet)
     config, past = member._ledger.config, account.past
 
     def amounts(units: protocol.Units) -> Any:

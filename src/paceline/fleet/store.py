@@ -52,6 +52,14 @@ class WorkerRow(NamedTuple):
     earned: float = 0.0
 
 
+class Picture(NamedTuple):
+    """A fleet at one moment."""
+
+    account: Account
+    workers: list[WorkerRow]  # that have not closed, in the order in which they came
+    settings: Versioned  # that are in force
+
+
 class Act(NamedTuple):
     """Something that was done to a fleet on purpose."""
 
@@ -82,8 +90,20 @@ class Store(ABC):
         """Their names, in order."""
 
     @abstractmethod
+    def picture(self, fleet: str) -> Picture:
+        """All of a fleet at one moment: money that moves from one place to another is in one of the two."""
+
     def settings(self, fleet: str) -> Versioned:
         """The settings that are in force."""
+        return self.picture(fleet).settings
+
+    def account(self, fleet: str) -> Account:
+        """The account of a fleet."""
+        return self.picture(fleet).account
+
+    def workers(self, fleet: str) -> list[WorkerRow]:
+        """The workers that have not closed, in the order in which they came."""
+        return self.picture(fleet).workers
 
     @abstractmethod
     def origin(self, fleet: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -112,10 +132,6 @@ class Store(ABC):
         """A worker says all there is to say, and hears what it should know (`protocol.receive`)."""
 
     @abstractmethod
-    def account(self, fleet: str) -> Account:
-        """The account of a fleet."""
-
-    @abstractmethod
     def send(self, fleet: str, news: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
         """News of decisions of other workers, each with its owner, who gets it with the next exchange: all or none.
 
@@ -133,10 +149,6 @@ class Store(ABC):
     @abstractmethod
     def kept_answer(self, fleet: str, key: str) -> dict[str, Any] | None:
         """What a request was answered, if it was."""
-
-    @abstractmethod
-    def workers(self, fleet: str) -> list[WorkerRow]:
-        """The workers that have not closed, in the order in which they came."""
 
     @abstractmethod
     def close_worker(self, fleet: str, worker: str, life: str, by: str) -> None:

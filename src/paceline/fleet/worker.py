@@ -42,13 +42,13 @@ class Worker(Bandit):
     __slots__ = (
         "_answer",
         "_changes",
-        "_cursor",
         "_exchange_lock",
         "_given_name",
         "_heard",
         "_is_closed",
         "_is_left_open",
         "_is_stale",
+        "_last_news",
         "_life_file",
         "_name",
         "_origin",
@@ -143,7 +143,7 @@ class Worker(Bandit):
         self._wake = Event()
         self._thread: Thread | None = None
         self._answer: Answer | None = None
-        self._cursor = 0
+        self._last_news: protocol.Heard | None = None
         self._is_stale = False
         self._seen_rounds = 0  # when the store was last told
         self._heard = time.monotonic()  # when it last answered
@@ -240,7 +240,9 @@ class Worker(Bandit):
                 if exchange.repay_pool(self, figures):
                     figures = exchange.figures_of(self)
                 target = exchange.target_of(self, figures)
-                self._standing, message = protocol.compose(self._standing, figures, target, self.version, self._cursor)
+                self._standing, message = protocol.compose(
+                    self._standing, figures, target, self.version, self._last_news
+                )
                 rounds, told = figures.rounds, self._ledger.told
             answer = self._store.sync(self.fleet, message)
             if answer.row:
@@ -412,7 +414,7 @@ class Worker(Bandit):
             figures = exchange.figures_of(self)
             none = (0,) * len(figures.spent)
             self._standing, message = protocol.compose(
-                self._standing, figures, none, self.version, self._cursor, closing
+                self._standing, figures, none, self.version, self._last_news, closing
             )
             if closing:
                 message = message._replace(estate=exchange.estate_of(self._ledger))

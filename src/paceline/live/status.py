@@ -1,9 +1,9 @@
 """One consistent picture of a live bandit, for the eyes of an operator and for whatever scrapes it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import repeat
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ AGES = {"1 s": 1.0, "10 s": 10.0, "1 min": 60.0, "10 min": 600.0, "1 h": 3600.0,
 AT_ONCE = 200  # pulls that are looked at before others may go on
 
 Integers = npt.NDArray[np.int64]
+T = TypeVar("T")
 
 
 class ArmStatus(NamedTuple):
@@ -92,11 +93,23 @@ class Status(NamedTuple):
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "Status":
-        """The status that `to_dict` wrote."""
-        arms = {name: ArmStatus(**arm) for name, arm in document["arms"].items()}
-        return cls(
-            **{**document, "ages": Ages(**document["ages"]), "recent": Recent(**document["recent"]), "arms": arms}
-        )
+        """The status that `to_dict` wrote; a later version may have written more."""
+        parts = {
+            "ages": read_fields(Ages, document["ages"]),
+            "recent": read_fields(Recent, document["recent"]),
+            "arms": {name: read_fields(ArmStatus, arm) for name, arm in document["arms"].items()},
+        }
+        return read_fields(cls, {**document, **parts})
+
+
+def read_fields(kind: Callable[..., T], document: Mapping[str, Any]) -> T:
+    """A named tuple from a document, of which it takes what it knows.
+
+    >>> read_fields(Recent, {"rounds": 3, "sat_out": {}, "weather": "fine"})
+    Recent(rounds=3, sat_out={})
+    """
+    fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]  # of a class made with NamedTuple
+    return kind(**{name: document[name] for name in fields if name in document})
 
 
 def starving(rounds: int, sat_out: dict[str, int], share: float = STARVING) -> str | None:

@@ -17,9 +17,10 @@ from paceline.errors import JournalFailed
 from paceline.service import assets, encoding, endpoints, problems, schema
 from paceline.service.answers import Answer, with_shown
 from paceline.service.host import Host
+from paceline.service.limits import STORE_PATIENCE
 from paceline.service.meter import Meter
 from paceline.service.operations import OPERATIONS, B, Operation
-from paceline.service.problems import Problem
+from paceline.service.problems import NotYet, Problem
 from paceline.service.requests import Call, Headers, body_of, check_body, headers_of
 from paceline.service.tokens import DECIDER, NOBODY, Door, Identity, check_role
 from paceline.service.wire import AtOnce
@@ -111,7 +112,11 @@ class Handler:
             check_body(headers)
             body = await body_of(receive)
             self.check("the body", body)
-        return await self.do(Call(scope, headers, self.host, self.meter, identity, body))
+        try:
+            async with asyncio.timeout(STORE_PATIENCE):  # for all that it takes, one after the other
+                return await self.do(Call(scope, headers, self.host, self.meter, identity, body))
+        except TimeoutError:
+            raise NotYet(f"the service must be done within {STORE_PATIENCE:g} seconds") from None
 
 
 class Decider(Handler):

@@ -27,7 +27,7 @@ from paceline.live.coroutines import ask_elsewhere
 from paceline.live.decision import Decision
 from paceline.live.estimate import ArmEstimate, Interval
 from paceline.live.record import Record
-from paceline.live.status import Status
+from paceline.live.status import Status, read_fields
 from paceline.service.outbox import CannotNow, Outbox
 from paceline.service.transport import Late, ServiceBusy, ServiceRefused, ServiceUnreachable, Transport
 
@@ -98,11 +98,13 @@ class RemoteBandit:
         if self._pid != os.getpid():
             self._start()
 
-    def _call(self, method: str, path: str, body: Any = None, more: dict[str, str] | None = None) -> Any:
+    def _call(
+        self, method: str, path: str, body: Any = None, more: dict[str, str] | None = None, seconds: float = READ
+    ) -> Any:
         """A call that may take a while; all of them can be repeated without harm."""
         self._look()
         try:
-            return self._transport.talk(method, self._path + path, body, more or {}, READ)
+            return self._transport.talk(method, self._path + path, body, more or {}, seconds)
         except Late as late:
             late.connection.close()
             place = self._transport.place
@@ -273,18 +275,19 @@ class RemoteBandit:
     def credit(self, amount: Amount, over: int = 0, rate: bool = True, *, key: str | None = None) -> None:
         """`Bandit.credit`, at once and as income; with the same ``key`` it comes in once.
 
-        A service that cannot say whether it has come in is asked again, for some seconds, with the same key. If that
-        raises `ServiceUnreachable` in the end, it may have come in all the same: give a key, and try again with it.
+        A service that cannot say whether it has come in is asked again, for some seconds, with the same key; all of
+        that takes ten seconds at most. If it raises `ServiceUnreachable` in the end, it may have come in all the same:
+        give a key, and try again with it.
         """
         check_credit(over, rate)
         known_by = {"Idempotency-Key": str(uuid.uuid4()) if key is None else check_key(key)}
         body = {"amount": as_amount("credit", amount)}
-        end, pause = time.monotonic() + AGAIN, 0.1
+        begun, pause = time.monotonic(), 0.1
         while True:
             try:
-                self._call("POST", "/credit", body, known_by)
+                self._call("POST", "/credit", body, known_by, begun + READ - time.monotonic())
             except ServiceUnreachable:
-                if time.monotonic() + pause > end:
+                if time.monotonic() + pause > begun + AGAIN:
                     raise
                 time.sleep(pause)
                 pause *= 2.0
@@ -358,7 +361,7 @@ class RemoteBandit:
         found = self._look_there(f"/decisions/{quote(str(check_id(id)), safe='')}")["record"]
         if found is None:
             raise UnknownName(f"id must be that of a decision which is not forgotten, got {id!r}")
-        return Record(**found)
+        return read_fields(Record, found)
 
     @property
     def pending(self) -> dict[str, str]:
@@ -434,7 +437,7 @@ class RemoteBandit:
     def estimates(self) -> dict[str, ArmEstimate]:
         """What is known of each arm."""
         return {
-            name: ArmEstimate(arm["status"], arm["pulls"], Interval(**arm["reward"]), intervals(arm["cost"]))
+            name: ArmEstimate(arm["status"], arm["pulls"], read_fields(Interval, arm["reward"]), intervals(arm["cost"]))
             for name, arm in self._of_fleet("arms").items()
         }
 
@@ -449,10 +452,7 @@ def decision_in(answer: Any) -> Decision:
 
 
 def headroom_of(fleet: Mapping[str, Any]) -> Any:
-    """What a fleet may still spend: credited - spent - reserved.
-
-    Not what its workers hold and the pool has: they are looked at one after the other, and money that goes from one to
-    the other meanwhile would be there twice.
+    """What a fleet may still spend, credited - spent - reserved: what its workers hold, and what is in the pool.
 
     >>> headroom_of({"credited": 4.0, "spent": 1.0, "reserved": 0.5})
     2.5
@@ -467,7 +467,9 @@ def headroom_of(fleet: Mapping[str, Any]) -> Any:
 
 def intervals(cost: dict[str, Any]) -> Any:
     """An interval, or one by resource."""
-    return Interval(**cost) if "mean" in cost else {name: Interval(**each) for name, each in cost.items()}
+    if "mean" in cost:
+        return read_fields(Interval, cost)
+    return {name: read_fields(Interval, each) for name, each in cost.items()}
 
 
 def check_id(id: Any) -> int | str:

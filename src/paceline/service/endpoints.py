@@ -243,9 +243,11 @@ async def healthz(_call: Call) -> Response:
 
 
 async def readyz(call: Call) -> Response:
-    """Ready if the store answers and takes what the bandits say to it, and no one has asked us to stop."""
+    """Ready if bandits are open, the store answers and takes what they say to it, and no one has asked us to stop."""
     if call.host.is_stopping:
         raise Problem(503, "the service is stopping")
+    if call.host.is_warming:
+        raise Problem(503, "the service has just started, and opens its bandits")
     try:
         await call.host.in_thread(call.host.store.fleets, patience=LOOK_PATIENCE)
         is_ready = not any(hosted.member.is_alone for hosted in call.host.joined.values())

@@ -1,4 +1,4 @@
-"""All bandits of one store in this process: each joins its fleet at first use, and hands back at the end."""
+"""All bandits of one store in this process: each joins its fleet at the start or when it is first asked for."""
 
 import asyncio
 import logging
@@ -10,11 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from paceline.errors import JournalFailed, PacelineError, in_one_line
+from paceline.errors import JournalFailed, PacelineError, StoreFailed, in_one_line
 from paceline.fleet.joining import join
 from paceline.fleet.store import Store
 from paceline.service.hosted import SELDOM, Hosted
-from paceline.service.limits import MOST_BANDITS, STORE_PATIENCE
+from paceline.service.limits import MOST_BANDITS, MOST_WARM, STORE_PATIENCE, WARM_PATIENCE
 from paceline.service.problems import NotYet, Problem
 from paceline.service.threads import LooseThreads
 
@@ -53,6 +53,7 @@ class Host:
         self.threads = LooseThreads(8, "paceline-store")
         self.ticked = asyncio.Event()  # set at the next picture, and replaced
         self.is_stopping = False
+        self.is_warming = False  # whether it has begun to open bandits, and is not ready before that is done
         self.streams = 0
 
     async def in_thread(self, call: Callable[..., Any], *arguments: Any, patience: float = STORE_PATIENCE) -> Any:
@@ -89,6 +90,35 @@ class Host:
             return hosted
         finally:
             del self.joining[name]
+
+    async def warm_up(self) -> None:
+        """Open the bandits of the store, so that the first request for one need not wait for that."""
+        self.is_warming = True
+        opening = asyncio.create_task(self.open_first())
+        try:
+            await asyncio.wait({opening}, timeout=WARM_PATIENCE)
+            self.is_warming = False
+            await opening
+        finally:
+            opening.cancel()
+
+    async def open_first(self) -> None:
+        """Open one after the other, as many as may be; one that cannot be opened now waits for the first request."""
+        for name in (await self.names())[:MOST_WARM]:
+            try:
+                await self.bandit(name)
+            except PacelineError as error:
+                LOG.warning("bandit %s: not opened at the start: %s", name, in_one_line(error))
+
+    async def names(self) -> list[str]:
+        """The bandits of the store, as soon as it says."""
+        while True:
+            try:
+                found: list[str] = await self.in_thread(self.store.fleets)
+            except StoreFailed:
+                await asyncio.sleep(TICK)
+            else:
+                return found
 
     def check_room(self) -> None:
         """Refuse more bandits than one process can look after."""

@@ -260,7 +260,7 @@ class Hosted:
         """Log it, have it in force here, and see it."""
         LOG.info("operator %s: bandit %s: %s", by, self.name, what)
         with suppress(StoreFailed):  # it has happened; the next exchange brings it
-            await self.in_thread(self.member.sync)
+            await self.in_thread(self.member.sync, patience=LOOK_PATIENCE)
             self.happened += 1
             await self.show()
 

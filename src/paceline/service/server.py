@@ -32,12 +32,20 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, host: Host, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self.host, self.ready = host, ready
+        self.warming: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, then say so."""
+        """Listen, then say so, and open the bandits that are there meanwhile."""
         await super().startup(sockets)
         if not self.should_exit:
+            self.warming = asyncio.create_task(self.host.warm_up())
             self.ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Open no more bandits."""
+        if self.warming is not None:
+            self.warming.cancel()
+        await super().shutdown(sockets)
 
     async def on_tick(self, counter: int) -> bool:
         """Ten times a second."""

@@ -4,7 +4,9 @@ import json
 import threading
 import time
 from functools import partial
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from io import BufferedReader, RawIOBase
+from socket import socket
 from typing import Any
 from urllib.parse import SplitResult
 
@@ -37,6 +39,38 @@ class Late(Exception):
 
 class WasClosed(Exception):
     """The service had closed a connection that was idle; on another one it may answer."""
+
+
+class Timely(HTTPResponse):
+    """An answer that is there as a whole by some time: a socket by itself waits anew for every piece."""
+
+    def __init__(self, end: float, sock: socket, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(sock, *arguments, **keywords)
+        self.fp = BufferedReader(Until(end, sock, self.fp.detach()))
+
+
+class Until(RawIOBase):
+    """What comes in over a socket until some time."""
+
+    def __init__(self, end: float, sock: socket, raw: RawIOBase) -> None:
+        self.end, self.sock, self.raw = end, sock, raw
+
+    def readable(self) -> bool:
+        """It is for reading."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Wait for some more."""
+        left = self.end - time.monotonic()
+        if left <= 0.0:
+            raise TimeoutError("timed out")
+        self.sock.settimeout(left)
+        return self.raw.readinto(buffer)
+
+    def close(self) -> None:
+        """The socket is kept for the next request, or closed by whoever has it."""
+        self.raw.close()
+        super().close()
 
 
 class Transport:
@@ -102,8 +136,7 @@ class Transport:
 
     def receive(self, connection: HTTPConnection, seconds: float) -> Any:
         """The answer; a refusal becomes the error that `Bandit` would raise."""
-        assert connection.sock is not None
-        connection.sock.settimeout(max(seconds, SHORTEST))
+        connection.response_class = partial(Timely, time.monotonic() + max(seconds, SHORTEST))  # type: ignore[assignment]
         response = connection.getresponse()
         content = response.read()
         if response.will_close:

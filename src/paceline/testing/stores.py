@@ -5,10 +5,11 @@ import secrets
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from threading import Event
 from typing import Any
 
 from paceline.errors import FleetExists, InvalidValue, PacelineError, UnknownFleet, UnknownName, in_one_line
-from paceline.fleet.protocol import Figures, Hello, Left, Standing, Sync, compose, give_back, take
+from paceline.fleet.protocol import Figures, Heard, Hello, Left, Standing, Sync, compose, give_back, take
 from paceline.fleet.store import Store
 
 SETTINGS: Mapping[str, Any] = {"arms": ["a", "b"], "budget": 0.5, "start": 8.0}
@@ -59,13 +60,14 @@ class Peer:
         self.store, self.fleet = store, fleet
         self.standing = Standing(life, (0,), (0,))
         self.figures = Figures(0, (0,), (0,), (0,), {})
-        self.version, self.cursor = 1, 0
+        self.version = 1
+        self.heard: Heard | None = None
         self.standing, _ = take(self.standing, store.hello(fleet, Hello(life, life)))
 
     def message(self, target: int = 0, closing: bool = False) -> Sync:
         """What it would say now."""
         self.standing, message = compose(
-            self.standing, self.figures, (target,), self.version, self.cursor, closing=closing
+            self.standing, self.figures, (target,), self.version, self.heard, closing=closing
         )
         return message
 
@@ -74,6 +76,11 @@ class Peer:
         answer = self.store.sync(self.fleet, self.message(target, closing))
         self.standing, _ = take(self.standing, answer)
         return answer
+
+    def hear(self) -> None:
+        """Take in the news that is there; the next message says so."""
+        for number, document in self.sync().news:
+            self.heard = Heard(number, document["id"])
 
 
 def keeps_settings(store: Store, fleet: str) -> None:
@@ -178,14 +185,16 @@ def delivers_news(store: Store, fleet: str) -> None:
     (number, document), *_ = one.sync().news
     assert document == {"id": "one-1", "reward": 0.5}, "news is not what was sent"
     assert one.sync().news[0][0] == number, "news is gone before it was confirmed"
-    one.cursor = number
+    one.heard = Heard(number, "one-0")
+    assert len(one.sync().news) == 1, "news is gone because other news of that number was confirmed"
+    one.hear()
     assert one.sync().news == (), "news comes again after it was confirmed"
     one_is_wrong: list[tuple[str, dict[str, str]]] = [("one", {"id": "one-9"}), ("no name", {"id": "x"})]
     assert is_refused(InvalidValue, lambda: store.send(fleet, one_is_wrong)), "news for a name that nobody can have"
     assert one.sync().news == (), "a refused call has sent some of its news"
     store.send(fleet, [("one", {"id": "one-2"}), ("other", {"id": "other-1"}), ("one", {"id": "one-3"})])
     assert [document["id"] for _, document in one.sync().news] == ["one-2", "one-3"], "news is lost, or out of order"
-    other.cursor = other.sync().news[0][0]
+    other.hear()
     store.close_worker(fleet, "one", "one", by="me")
     store.send(fleet, [("one", {"id": "one-4"}), ("nobody", {"id": "nobody-1"})])
     store.send(fleet, [])
@@ -195,7 +204,7 @@ def delivers_news(store: Store, fleet: str) -> None:
     nobody = Peer(store, fleet, "nobody")  # it began while the store was away
     found = [document["id"] for _, document in nobody.sync().news]
     assert found == ["nobody-1", "nobody-2"], "news of one that had not said hello yet is lost"
-    nobody.cursor = nobody.sync().news[-1][0]
+    nobody.hear()
     assert nobody.sync().news == (), "news of one that had not said hello comes again"
 
 
@@ -216,7 +225,7 @@ def keeps_estates(store: Store, fleet: str) -> None:
     assert found == (8 * UNITS + 3 * UNITS // 4,), "news that was waiting is not settled, or as that of a namesake"
     learned = [document["id"] for _, document in heir.sync().news]
     assert learned == ["dead-2.0", "w-1.0"], "news that was waiting is lost, or teaches twice"
-    heir.cursor = heir.sync().news[-1][0]
+    heir.hear()
     news = [{"id": "w-2.0", "cost": 0.5}, {"id": "w-3.0", "cancel": True}, {"id": "w-4.0", "expire": True}]
     for each in (
         *news,
@@ -309,6 +318,30 @@ def takes_turns(store: Store, fleet: str) -> None:
     assert granted + account.pool[0] == account.income[0], "grants and pool are not the income"
 
 
+def shows_one_moment(store: Store, fleet: str) -> None:
+    """A picture is of one moment: money on its way is in one place, also while others move it."""
+    store.make(fleet, SETTINGS, by="me")
+    peer, is_over = Peer(store, fleet, "w"), Event()
+
+    def move() -> None:
+        while not is_over.is_set():
+            peer.sync(target=4 * UNITS)
+            peer.standing = give_back(peer.standing, (4 * UNITS,))
+            peer.sync()
+
+    with ThreadPoolExecutor(1) as pool:
+        moving = pool.submit(move)
+        try:
+            for _ in range(50):
+                account, rows, settings = store.picture(fleet)
+                held = sum(row.headroom[0] for row in rows)
+                assert held + account.pool[0] == 8 * UNITS, f"{held} are held, the pool has {account.pool[0]}"
+                assert settings == store.settings(fleet), "the settings are others"
+        finally:
+            is_over.set()
+        moving.result()
+
+
 CHECKS = (
     keeps_settings,
     keeps_the_pool,
@@ -321,4 +354,5 @@ CHECKS = (
     keeps_acts,
     keeps_tokens,
     takes_turns,
+    shows_one_moment,
 )

@@ -59,9 +59,10 @@ const FILL = {
     ...resources.map(name => ({ text: amount(byResource(fleet.price)[name]), small: resources.length > 1 ? `reward / ${name}` : "" })),
     ...(resources.length > 1 ? [] : [{ extra: "reward per unit" }]),
   ],
-  workers: fleet => {
+  workers: (fleet, _, state) => {
     const of = status => fleet.workers.filter(worker => worker.status === status).length;
     const stale = of("stale");
+    if (!state.store.reachable) return [{ text: count(of("fresh") + stale), small: "before" }, { extra: "nobody knows now" }];
     return [
       { text: count(of("fresh")), small: "fresh" },
       { extra: stale ? `${stale} stale` : `settings at ${fleet.in_force}`, kind: stale ? "warn-text" : "" },

@@ -14,6 +14,7 @@ export function showWorkers(state, may) {
   keyed(find("workers").tBodies[0], rows, row => `${row.name} ${row.life}`, create, (row, worker) => {
     const [name, seen, rounds, holds, act] = row.children;
     setText(name.firstChild, worker.name === state.worker ? `${worker.name} (this one)` : worker.name);
+    name.lastChild.hidden = !state.store.reachable;  // nobody knows now
     name.lastChild.className = `tag ${worker.status}`;
     setText(name.lastChild, worker.status);
     const age = Math.max(state.time - worker.seen, 0);
