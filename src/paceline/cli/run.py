@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,8 +89,10 @@ def announce(experiment: "Experiment", out: Path, options: argparse.Namespace) -
     """Say what will be done."""
     from paceline.cli.compile import on_screen
     from paceline.experiments.messages import plan
+    from paceline.machine import cores
 
-    print(plan(experiment, out, options.workers, on_screen), file=sys.stderr)
+    threads = options.dask is None and not options.processes
+    on_screen(plan(experiment, out, options.workers or cores(), threads, on_screen))
 
 
 def play(experiment: "Experiment", out: Path, options: argparse.Namespace) -> "Study":
