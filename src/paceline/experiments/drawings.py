@@ -94,7 +94,8 @@ class Drawer:
             f"{begin}regret-log",
             panel(draw_log_curve, results, logs),
             f"Steady regret against the logarithm of the round. {at}: {regret}.",
-            f"Growth like log T is a {'curve that flattens' if logs else 'straight line'}{band}.",
+            f"Growth like log T is a {'curve that flattens' if logs else 'straight line'}{band}"
+            f"{', their upper half where they reach 0' if band and logs else ''}.",
         )
         if len(lines) > 1 and lines[0].trials > 1:
             yield self.pairs(f"{begin}pairs", lines)

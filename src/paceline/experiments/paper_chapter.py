@@ -16,6 +16,7 @@ from paceline.paper.claims import (
     GREEDY,
     INDEX,
     OPS,
+    OPS_LATER,
     OPS_TWO,
     PDS,
     SUAK,
@@ -48,6 +49,10 @@ EVENTS = {
     "base_rounds": "R_d, base rounds",
 }
 CAUSES = {"wrong_arms": "wrong arms", "idle": "idle", "unspent": "unspent", "cost_luck": "luck of costs"}
+SAME = (
+    f"The rows of {OPS} and of {OPS_LATER!r} are the same: what the skipped rounds save is spent at once, and by then "
+    "both have made the same pulls, with the same draws, and go on alike at the line."
+)
 QUANTITIES = ("regret", "pseudo_regret", "steady_regret", "skips", "idle", "spent")
 
 
@@ -64,9 +69,11 @@ class Figure:
         return tuple(check(self.results.runs) for check in CLAIMS[self.number])
 
     @property
-    def told(self) -> str:
-        """How the policies that the paper does not have compare."""
-        return times_less(self.results.runs)
+    def told(self) -> list[str]:
+        """How the policies that the paper does not have compare, and why two rows may be the same."""
+        runs = self.results.runs
+        same = bool((runs[OPS].pulls == runs[OPS_LATER].pulls).all())  # and so are the draws, all that is measured
+        return [times_less(runs), *([SAME] if same else [])]
 
     @cached_property
     def drawing(self) -> "Drawn":
@@ -119,6 +126,10 @@ class PaperChapter(Chapter):
     """The claims of the paper, its figures, and report.json. The file of a study names its figure: figure1, figure2."""
 
     title = "The paper's experiments, run again"
+    source = (
+        "The paper: Eray Can Elumar, Cem Tekin, Osman Yağan, Bandits with Anytime Knapsacks, 2025, "
+        "https://arxiv.org/abs/2501.18560"
+    )
 
     def __init__(self, studies: Sequence[Study]) -> None:
         super().__init__(studies)
@@ -153,7 +164,7 @@ class PaperChapter(Chapter):
             "Each claim beside what was measured [95 % interval]; to hold or to fail, a difference in regret must be "
             "more than noise, which asks for more than that these intervals are apart (see How to read this)"
         )
-        told = [Words(f"Figure {figure.number}. {figure.told}") for figure in self.figures.values()]
+        told = [Words(f"Figure {each.number}. {words}") for each in self.figures.values() for words in each.told]
         scaled = [Words(words) for study in self.studies if (words := self.scale(study))]
         return [Section("The paper's claims", [*scaled, Tabled(claims, caption, words=True), *told])]
 
@@ -184,7 +195,7 @@ class PaperChapter(Chapter):
         """A figure as it is drawn there, and what it is made of."""
         figure = self.figures[study.path]
         shown = "Steady regret, the regret of SUAK and OPS alone, skipped rounds, and c minus the average cost."
-        drawn = Drawing(f"{self.file_name(study)}-paper", figure.image, figure.told, shown)
+        drawn = Drawing(f"{self.file_name(study)}-paper", figure.image, figure.told[0], shown)
         return [
             Section(
                 "As the paper draws it",

@@ -134,7 +134,8 @@ class Report:
         if len(self.found) == 1:
             body, sizes = self.found[0].sections(), [self.found[0].study.size]
             title = self.chapters[0].title or names
-        head = [*(Words(size, "lead") for size in sizes), sections.promise(lines)]
+        sources = (Words(chapter.source, "source") for chapter in self.chapters if chapter.source)
+        head = [*sources, *(Words(size, "lead") for size in sizes), sections.promise(lines)]
         return Page(title, head, [*self.opening, *body, sections.how_to_read(lines, self.found[0].reference)])
 
     def __str__(self) -> str:

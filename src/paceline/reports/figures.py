@@ -111,6 +111,12 @@ def title_of(problem: Problem, quantity: str, resource: str) -> str:
     return of_resources(plain, problem.resources)[problem.resources.index(resource)]
 
 
+def least_of(run: "Run", quantity: str) -> float:
+    """What no interval may be below: counts and violations cannot be negative, nor can what the guard keeps."""
+    kept = run.guard and quantity in {"slack", "headroom"}
+    return 0.0 if kept or quantity in {"skips", "idle", "violation"} else -np.inf
+
+
 def values_of(run: "Run", quantity: str, resource: str | None = None) -> Floats:
     """The values of a quantity for one of its panels, the first unless told."""
     values = QUANTITIES[quantity].values(run)
@@ -146,22 +152,40 @@ def look(place: int) -> tuple[str, str]:
     return COLOURS[colour], DASHES[again % len(DASHES)]
 
 
-def panel(axes: Axes, runs: "Mapping[str, Run]", quantity: str, resource: str = WHOLE) -> None:
+def panel(
+    axes: Axes, runs: "Mapping[str, Run]", quantity: str, resource: str = WHOLE, logs: bool = False
+) -> None:
     """Lines of one quantity against the round. Labels keep their colour by their place in ``runs``."""
     for number, run in enumerate(runs.values()):
-        line(axes, run, values_of(run, quantity, resource), *look(number))
+        line(axes, run, quantity, *look(number), resource=resource, logs=logs)
     axes.set_title(title_of(next(iter(runs.values())).problem, quantity, resource))
     axes.set_ylabel(QUANTITIES[quantity].unit.capitalize())
     finish(axes)
 
 
-def line(axes: Axes, run: "Run", values: Floats, colour: str, dashes: Any = "-", band: bool = True) -> None:
-    """Mean over trials with a band: its 95 % interval by Student's t, as in the tables. A single trial has none."""
+def line(
+    axes: Axes,
+    run: "Run",
+    quantity: str,
+    colour: str,
+    dashes: Any = "-",
+    *,
+    resource: str | None = None,
+    band: bool = True,
+    logs: bool = False,
+) -> None:
+    """Mean over trials with a band: its 95 % interval by Student's t, as in the tables. A single trial has none.
+
+    With ``logs`` for the vertical axis a band that reaches 0 has no lower end, and shows what is above the mean.
+    """
+    values = values_of(run, quantity, resource)
     mean, trials = values.mean(axis=0), len(values)
     axes.plot(run.rounds, mean, color=colour, label=run.label, linestyle=dashes)
     if band and trials > 1:
         radius = radius_of_mean(trials) * values.std(axis=0, ddof=1)
-        axes.fill_between(run.rounds, mean - radius, mean + radius, color=colour, alpha=0.18, linewidth=0)
+        low = np.maximum(mean - radius, least_of(run, quantity))
+        low = np.where(low > 0.0, low, mean) if logs else low
+        axes.fill_between(run.rounds, low, mean + radius, color=colour, alpha=0.18, linewidth=0)
 
 
 def finish(axes: Axes) -> None:
@@ -320,17 +344,17 @@ def paper_figure(
         figure = Figure(figsize=(16.0, 4.2))
         panels = figure.subplots(1, len(layout))
         for axes, shown in zip(panels, layout, strict=True):
-            quantity, has_bands = shown.quantity, shown.quantity != "slack"  # a band that reaches 0 has no logarithm
+            quantity, logs = shown.quantity, bool(shown.others)
             for label, run in shown.runs.items():
-                line(axes, run, values_of(run, quantity), colours[label], band=has_bands)
+                line(axes, run, quantity, colours[label], band=quantity != "slack", logs=logs and quantity != "skips")
             for label, run in shown.another.items():
-                line(axes, run, values_of(run, quantity), colours[label], ANOTHER, band=False)
+                line(axes, run, quantity, colours[label], ANOTHER, band=False)
             for (colour, dashes), run in zip(OUTSIDERS, shown.others.values(), strict=False):
-                line(axes, run, values_of(run, quantity), colour, dashes, band=False)
+                line(axes, run, quantity, colour, dashes, band=False)
                 axes.lines[-1].set_linewidth(THIN)
             axes.set_title(shown.title)
             axes.set_ylabel(QUANTITIES[quantity].unit.capitalize())
-            if shown.others:
+            if logs:
                 logarithms_up(axes, quantity)
             finish(axes)
         named: dict[str, Any] = {}

@@ -84,7 +84,7 @@ def draw_curve(axes: "Axes", results: "Results", quantity: str, resource: str = 
 
 def draw_log_curve(axes: "Axes", results: "Results", logs: bool) -> None:
     """Steady regret against the logarithm of the round; with ``logs`` up, too, as for policies that are far apart."""
-    figures.panel(axes, results, "steady_regret")
+    figures.panel(axes, results, "steady_regret", logs=logs)
     axes.set_title("Steady regret, logarithmic time")
     axes.set_xscale("log")
     axes.set_xlim(results.rounds[0], results.rounds[-1] if len(results.rounds) > 1 else results.rounds[0] + 1)
