@@ -272,8 +272,11 @@ def in_formats(figure: Figure, png: bool = False) -> Image:
     text, pages, pixels = io.StringIO(), io.BytesIO(), io.BytesIO()
     with mpl.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")
+        layout = figure.get_layout_engine()
+        if layout is not None:  # once for all formats, and without the drawing that `savefig` would do for it
+            layout.execute(figure)
+            figure.set_layout_engine(None)
         figure.savefig(text, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-        figure.set_layout_engine(None)  # all is in its place by now, and to find it takes longer than to draw
         figure.savefig(pages, format="pdf", metadata={"CreationDate": None})
     if png:
         figure.savefig(pixels, format="png", dpi=200)
@@ -288,11 +291,11 @@ def slim(svg: str) -> str:
     """
 
     def rounded(path: re.Match[str]) -> str:
-        numbers = re.sub(r"(\.\d\d)\d+", r"\1", path[0])
-        return re.sub(r"\s*([A-Za-z\"])\s*", r"\1", numbers.removeprefix(" d="))
+        numbers = re.sub(r"(?<=\.\d\d)\d+", "", path[0])
+        return re.sub(r'\s+(?=[A-Za-z"])|(?<=[A-Za-z"])\s+', "", numbers)
 
     whole = svg[svg.index("<svg") :]
-    return re.sub(r"\n\s*", "", re.sub(r' d="[^"]*"', lambda path: " d=" + rounded(path), whole))
+    return re.sub(r"\n\s*", "", re.sub(r'(?<= d=)"[^"]*"', rounded, whole))
 
 
 CLOSE_UP = ("SUAK", "OPS")
