@@ -74,7 +74,7 @@ def lower_ends(axes: object) -> list[np.ndarray]:
 
 
 def test_no_band_shows_less_than_there_can_be():
-    """Few trials that differ much: an interval of Student's t reaches below 0, where no count and no headroom can be."""
+    """Few trials that differ much: an interval of Student's t reaches below 0, where no count or headroom can be."""
     runs = pl.simulate(pl.paper.three_arms(), ["thompson", "one-phase"], rounds=2000, trials=3, checkpoints=20)
     left = runs["one-phase"].headroom
     assert min(mean_of(left[:, at]).low for at in range(20)) < 0.0

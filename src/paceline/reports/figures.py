@@ -152,9 +152,7 @@ def look(place: int) -> tuple[str, str]:
     return COLOURS[colour], DASHES[again % len(DASHES)]
 
 
-def panel(
-    axes: Axes, runs: "Mapping[str, Run]", quantity: str, resource: str = WHOLE, logs: bool = False
-) -> None:
+def panel(axes: Axes, runs: "Mapping[str, Run]", quantity: str, resource: str = WHOLE, logs: bool = False) -> None:
     """Lines of one quantity against the round. Labels keep their colour by their place in ``runs``."""
     for number, run in enumerate(runs.values()):
         line(axes, run, quantity, *look(number), resource=resource, logs=logs)
