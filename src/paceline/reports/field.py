@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.reports import figures
-from paceline.statistics import FLOOR, radius_of_mean
+from paceline.statistics import FLOOR, mean_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,14 +77,12 @@ def points(axes: "Axes", number: int, values: Sequence[float], label: str) -> No
 def draw_regret(axes: "Axes", rows: Sequence[Measured]) -> None:
     """Means with 95 % intervals."""
     for number, problem in enumerate(rows[0].regret):
-        ends = [row.regret[problem] for row in rows]
-        means = [max(float(values.mean()), FLOOR) for values in ends]
-        points(axes, number, means, problem)
-        for place, (mean, values) in enumerate(zip(means, ends, strict=True)):
-            if len(values) > 1:
-                radius = radius_of_mean(len(values)) * float(values.std(ddof=1))
+        means = [mean_of(row.regret[problem]) for row in rows]
+        points(axes, number, [max(mean.value, FLOOR) for mean in means], problem)
+        for place, mean in enumerate(means):
+            if mean.known:
                 at = place + 0.2 * (number - 0.5)
-                axes.plot([max(mean - radius, FLOOR), mean + radius], [at, at], color=MARKERS[number][1], linewidth=1)
+                axes.plot([max(mean.low, FLOOR), mean.high], [at, at], color=MARKERS[number][1], linewidth=1)
     axes.set(xscale="log", title="Steady regret", xlabel="Rewards")
     figures.plain_numbers(axes)
 

@@ -296,7 +296,6 @@ def slim(svg: str) -> str:
     return re.sub(r"\n\s*", "", re.sub(r'(?<= d=)"[^"]*"', rounded, whole))
 
 
-CLOSE_UP = ("SUAK", "OPS")
 ANOTHER: Any = (0, (4, 2))  # the dashes of another constant
 OUTSIDERS: tuple[tuple[str, Any], ...] = (
     ("#000000", "-"),
@@ -308,62 +307,44 @@ THIN = 1.1  # a line that may lie on another
 
 
 class PaperPanel(NamedTuple):
-    """A panel of the paper's figures: the runs of the paper, those with another constant, those of others."""
+    """A panel of the paper's figures, by labels: its own policies, the same with another constant, those of others."""
 
     title: str
     quantity: str
-    runs: "Mapping[str, Run]"
-    another: "Mapping[str, Run]"
-    others: "Mapping[str, Run]"
+    own: Sequence[str]
+    another: Mapping[str, str]  # by the label of the same policy
+    others: Sequence[str] = ()
 
 
-def paper_figure(
-    runs: "Mapping[str, Run]",
-    of_regret: "Mapping[str, Run]",
-    of_close_up: "Mapping[str, Run]",
-    of_cost: "Mapping[str, Run]",
-    others: "Mapping[str, Run]",
-    title: str,
-) -> Figure:
-    """The paper's panels: regret, a close-up of the regret of two, skips, c minus average cost.
+def paper_figure(runs: "Mapping[str, Run]", layout: Sequence[PaperPanel], title: str) -> Figure:
+    """The paper's panels. The first has all of its policies, and all others.
 
-    Policies differ by orders of magnitude, so all panels but the close-up have logarithms up, and the first shows
-    steady regret: without the luck of outcomes, which is all that could be seen of the best ones. Of the others, which
-    all keep the same small distance from the line, the last panel shows the first. Runs in ``of_...`` are of the policy
-    of that label with another constant, dashed, in that panel. ``others`` are not in the paper: thin lines without
-    colour and bands.
+    Policies differ by orders of magnitude, so panels with others have logarithms up. Those with another constant are
+    dashed in the colour of the same policy; others are thin lines without colour and bands.
     """
-    colours = dict(zip(runs, COLOURS, strict=False))
-    first = dict(list(others.items())[:1])
-    layout = (
-        PaperPanel("Steady regret", "steady_regret", runs, of_regret, others),
-        PaperPanel("Regret, " + " and ".join(CLOSE_UP), "regret", {at: runs[at] for at in CLOSE_UP}, of_close_up, {}),
-        PaperPanel("Skipped rounds", "skips", runs, {}, others),
-        PaperPanel("$c$ minus average cost", "slack", runs, of_cost, first),
-    )
+    colours = dict(zip(layout[0].own, COLOURS, strict=False))
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(16.0, 4.2))
         panels = figure.subplots(1, len(layout))
+        named: dict[str, Any] = {}
         for axes, shown in zip(panels, layout, strict=True):
             quantity, logs = shown.quantity, bool(shown.others)
-            for label, run in shown.runs.items():
-                line(axes, run, quantity, colours[label], band=quantity != "slack", logs=logs and quantity != "skips")
-            for label, run in shown.another.items():
-                line(axes, run, quantity, colours[label], ANOTHER, band=False)
-            for (colour, dashes), run in zip(OUTSIDERS, shown.others.values(), strict=False):
-                line(axes, run, quantity, colour, dashes, band=False)
+            band = quantity != "slack"  # which is too rough for bands
+            for label in shown.own:
+                line(axes, runs[label], quantity, colours[label], band=band, logs=logs and quantity != "skips")
+            for label, other in shown.another.items():
+                line(axes, runs[other], quantity, colours[label], ANOTHER, band=False)
+            for (colour, dashes), label in zip(OUTSIDERS, shown.others, strict=False):
+                line(axes, runs[label], quantity, colour, dashes, band=False)
                 axes.lines[-1].set_linewidth(THIN)
             axes.set_title(shown.title)
             axes.set_ylabel(QUANTITIES[quantity].unit.capitalize())
             if logs:
                 logarithms_up(axes, quantity)
             finish(axes)
-        named: dict[str, Any] = {}
-        for axes in panels:
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-                named.setdefault(label, handle)
-        variants = (run.label for group in (of_regret, of_close_up, of_cost) for run in group.values())
-        ordered = [*runs, *variants, *others]
+            named = {str(drawn.get_label()): drawn for drawn in axes.lines} | named
+        variants = [label for shown in layout for label in shown.another.values()]
+        ordered = [*layout[0].own, *variants, *layout[0].others]
         figure.legend([named[label] for label in ordered], ordered, loc="outside lower center", ncols=len(ordered))
         figure.suptitle(title, x=0.005, ha="left", fontsize=10)
     return figure
