@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from paceline.experiments.chapters import Chapter
-from paceline.experiments.entries import PAPERS
 from paceline.experiments.messages import counted
 from paceline.experiments.study import Study
 from paceline.paper.claims import (
@@ -27,7 +26,7 @@ from paceline.paper.claims import (
     Claim,
     times_less,
 )
-from paceline.paper.instances import figure_file
+from paceline.paper.instances import PAPERS, figure_file
 from paceline.policies import POLICIES
 from paceline.reports.page import Drawing, Figures, Section, Tabled, Words
 from paceline.reports.tables import Table, mean_and_interval
