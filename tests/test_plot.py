@@ -98,6 +98,13 @@ def test_a_band_that_reaches_0_does_not_fill_a_panel_of_logarithms():
     assert uniform[-1] == pytest.approx(mean_of(wild["uniform"].steady_regret[:, -1]).low)
 
 
+def test_a_dollar_sign_in_a_label_is_one(results):
+    """Two of them were taken for a formula in the figure of all problems."""
+    study = pl.compare([pl.paper.three_arms()], {"$5 or $6": "uniform"}, rounds=200, trials=2)
+    for figure in (study.plot(), results.plot()):
+        assert not any(text.get_parse_math() for text in figure.legends[0].get_texts())
+
+
 def test_unknown_quantity_is_refused_by_name(results, tmp_path):
     path = tmp_path / "curves.png"
     with pytest.raises(pl.InvalidValue, match=r"quantity must be one of regret, .*, got 'profit'"):

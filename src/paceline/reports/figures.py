@@ -4,7 +4,8 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,6 +46,7 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
     "savefig.dpi": 200,
+    "text.parse_math": False,  # a dollar sign in a label is one
 }
 
 # Okabe and Ito's palette: distinct to readers with any colour vision.
@@ -123,22 +125,29 @@ def values_of(run: "Run", quantity: str, resource: str | None = None) -> Floats:
     return next(iter(values.values())) if resource is None else values[resource]
 
 
+@contextmanager
+def styled(width: float, height: float, path: str | os.PathLike[str] | None = None) -> Iterator[Figure]:
+    """A figure to draw on, in our style; once it is drawn it is written to a file, if there is to be one."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(width, height))
+        yield figure
+        if path is not None:
+            save(figure, path)
+
+
 def curves(results: "Results", quantities: tuple[str, ...], path: str | os.PathLike[str] | None = None) -> Figure:
     """One panel per quantity and resource, one line per run, a band for the 95 % interval of the mean."""
     if not quantities:
         raise InvalidValue("quantities must name at least one curve, got none")
     for quantity in quantities:
         checks.one_of("quantity", quantity, tuple(QUANTITIES))
-    with mpl.rc_context({**STYLE, "text.parse_math": False}):
-        first = next(iter(results.values()))
-        drawn = [(quantity, resource) for quantity in quantities for resource in QUANTITIES[quantity].values(first)]
-        figure = Figure(figsize=(3.6 * len(drawn), 3.1))
+    first = next(iter(results.values()))
+    drawn = [(quantity, resource) for quantity in quantities for resource in QUANTITIES[quantity].values(first)]
+    with styled(3.6 * len(drawn), 3.1, path) as figure:
         panels = figure.subplots(1, len(drawn), squeeze=False)[0]
         for axes, (quantity, resource) in zip(panels, drawn, strict=True):
             panel(axes, results, quantity, resource)
         legend_below(figure, panels[0])
-        if path is not None:
-            save(figure, path)
     return figure
 
 
@@ -240,23 +249,14 @@ class Image(NamedTuple):
 
 
 def image_of(draw: Callable[[Axes], None], width: float, height: float) -> Image:
-    """One panel as SVG and PDF, with the same bytes each time. Texts stay texts, and a dollar sign in them is one.
+    """One panel as SVG and PDF, with the same bytes each time. Texts stay texts.
 
     >>> image_of(lambda axes: axes.set_title("50 $ & more"), 3.0, 2.0).svg.count("50 $ &amp; more")
     1
     """
-    with mpl.rc_context({**STYLE, "text.parse_math": False}):
-        figure = Figure(figsize=(width, height))
+    with styled(width, height) as figure:
         draw(figure.subplots())
         return in_formats(figure)
-
-
-def figure_of(draw: Callable[[Figure], None], width: float, height: float) -> Figure:
-    """A figure of several panels, which ``draw`` makes and fills."""
-    with mpl.rc_context({**STYLE, "text.parse_math": False}):
-        figure = Figure(figsize=(width, height))
-        draw(figure)
-    return figure
 
 
 def in_formats(figure: Figure, png: bool = False) -> Image:
@@ -323,8 +323,7 @@ def paper_figure(runs: "Mapping[str, Run]", layout: Sequence[PaperPanel], title:
     dashed in the colour of the same policy; others are thin lines without colour and bands.
     """
     colours = dict(zip(layout[0].own, COLOURS, strict=False))
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(16.0, 4.2))
+    with styled(16.0, 4.2) as figure:
         panels = figure.subplots(1, len(layout))
         named: dict[str, Any] = {}
         for axes, shown in zip(panels, layout, strict=True):
@@ -337,7 +336,7 @@ def paper_figure(runs: "Mapping[str, Run]", layout: Sequence[PaperPanel], title:
             for (colour, dashes), label in zip(OUTSIDERS, shown.others, strict=False):
                 line(axes, runs[label], quantity, colour, dashes, band=False)
                 axes.lines[-1].set_linewidth(THIN)
-            axes.set_title(shown.title)
+            axes.set_title(shown.title, parse_math=True)
             axes.set_ylabel(QUANTITIES[quantity].unit.capitalize())
             if logs:
                 logarithms_up(axes, quantity)
@@ -384,9 +383,8 @@ CAUSES = {"wrong_arms": ("wrong arms", "#4d4d4d"), "idle": ("idle", "#9a9a9a"), 
 
 def together_figure(found: "Together", path: str | os.PathLike[str] | None = None) -> Figure:
     """Steady regret in units of the limit: by round, by cause, and its spread over trials and problems."""
-    with mpl.rc_context(STYLE):
-        longest = max(map(len, found.labels))
-        figure = Figure(figsize=(11.5 + 0.07 * longest, 2.1 + 0.3 * max(len(found.labels), 6)))
+    longest = max(map(len, found.labels))
+    with styled(11.5 + 0.07 * longest, 2.1 + 0.3 * max(len(found.labels), 6), path) as figure:
         by_round, by_cause, spread = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
         draw_ratios(by_round, found)
         draw_shares(by_cause, [found.causes(place) for place in range(len(found.labels))])
@@ -406,8 +404,6 @@ def together_figure(found: "Together", path: str | os.PathLike[str] | None = Non
         if any(found.capped):
             note += f"; capped on {sum(found.capped)} problems, where it says little"
         figure.suptitle(f"{found.title}: {found.size} ({note})", x=0.005, ha="left", fontsize=10)
-        if path is not None:
-            save(figure, path)
     return figure
 
 
@@ -472,8 +468,7 @@ def powers_of_ten(axes: Axes) -> None:
 
 def replay_figure(replay: "Replay", path: str | os.PathLike[str] | None = None) -> Figure:
     """Reward per round against the budget: a line per policy with its 95 % interval, and what the means would allow."""
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(6.4, 4.2))
+    with styled(6.4, 4.2, path) as figure:
         axes = figure.subplots()
         budgets = sorted({budget for _, budget in replay})
         labels = list(dict.fromkeys(label for label, _ in replay))
@@ -492,6 +487,4 @@ def replay_figure(replay: "Replay", path: str | os.PathLike[str] | None = None) 
         axes.set_ylim(bottom=0)
         plain_numbers(axes)
         legend_below(figure, axes, columns=min(len(labels) + 2, 5))
-        if path is not None:
-            save(figure, path)
     return figure
