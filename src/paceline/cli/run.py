@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,7 +93,7 @@ def announce(experiment: "Experiment", out: Path, options: argparse.Namespace) -
     from paceline.machine import cores
 
     threads = options.dask is None and not options.processes
-    on_screen(plan(experiment, out, options.workers or cores(), threads, on_screen))
+    print(plan(experiment, out, options.workers or cores(), threads, on_screen), file=sys.stderr)
 
 
 def play(experiment: "Experiment", out: Path, options: argparse.Namespace) -> "Study":

@@ -202,9 +202,10 @@ class Study(Mapping[str, Results]):
 
     def history_of(self, number: int, place: int) -> History | None:
         """The rounds of one policy on one problem that were kept, if any were."""
-        rounds, held = read_record(self.experiment.get("record"), int(self.rounds[-1])), holdings_of(self.experiment)
+        rounds = read_record(self.experiment.get("record"), int(self.rounds[-1]))
         if rounds is None:
             return None
+        held = holdings_of(self.experiment)
         key = f"{held.problems[number]}-{held.policies[place]}"
         files = [history_file(self.path / HISTORY, key, trial) for trial in range(held.trials)]
         record = Record(rounds, {}, (), self.problems[number].resources)
