@@ -225,3 +225,10 @@ def test_a_compiled_policy_may_allocate_and_does_not_leak():
     assert (
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000
     )  # kB; a leak of 16 bytes a round is more
+
+
+def test_it_says_what_it_does_if_asked(capsys):
+    pl.testing.check_policy("uniform", PROBLEM)
+    assert capsys.readouterr() == ("", "")
+    pl.testing.check_policy("uniform", PROBLEM, progress=True)
+    assert capsys.readouterr() == ("", "uniform: 3 arms, 1 resource, compiled first if it is new ...\n")

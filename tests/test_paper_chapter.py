@@ -23,6 +23,24 @@ def test_two_runs_of_one_figure_each_show_their_own_numbers(tmp_path):
     )
 
 
+def test_the_report_names_the_paper_and_says_why_two_rows_are_the_same(tmp_path):
+    study = pl.reproduce(1, rounds=2000, trials=2, out=tmp_path / "same")
+    ops, later = (study["three arms"][label] for label in ("OPS", "OPS, √(KT) rounds skipped first"))
+    assert (ops.regret[:, -1] == later.regret[:, -1]).all()
+    report = Report([study])
+    address = "https://arxiv.org/abs/2501.18560"
+    assert f"Eray Can Elumar, Cem Tekin, Osman Yağan, Bandits with Anytime Knapsacks, 2025, {address}" in (
+        report.page.to_markdown()
+    )
+    assert f'<a href="{address}"' in report.page.to_html()
+    assert "rounds skipped first' are the same: what the skipped rounds save is spent at once" in str(report)
+
+
+def test_rows_that_differ_are_not_said_to_be_the_same(tmp_path):
+    study = pl.reproduce(1, rounds=100, trials=1, out=tmp_path / "other")
+    assert "are the same: what" not in str(Report([study]))
+
+
 SMALL = {"report": "figure1", "rounds": 60, "trials": 1, "checkpoints": 3}
 OWN_POLICIES = SMALL | {"policies": ["suak", "uniform"], "problem": [{"paper": "three-arms"}]}
 OWN_PROBLEM = figure_file(1) | SMALL | {"problem": [{"paper": "three-arms", "budget": 0.4}]}

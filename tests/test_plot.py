@@ -11,6 +11,8 @@ import paceline as pl
 from paceline.experiments.paper_chapter import Figure as PapersFigure
 from paceline.paper.claims import EPSILON, GREEDY, INDEX, THOMPSON
 from paceline.reports import figures
+from paceline.reports.panels import draw_log_curve
+from paceline.statistics import mean_of
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -60,6 +62,47 @@ def test_a_panel_per_quantity_a_line_per_policy(results):
     np.testing.assert_allclose(slack, (0.5 - results["uniform"].spent / results.rounds).mean(axis=0))
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["suak", "uniform"]
+
+
+def lower_ends(axes: object) -> list[np.ndarray]:
+    """Of the bands of a panel: the least of each at every round."""
+    found = []
+    for band in axes.collections:
+        corners = band.get_paths()[0].vertices
+        found.append(np.array([corners[corners[:, 0] == at, 1].min() for at in np.unique(corners[:, 0])]))
+    return found
+
+
+def test_no_band_shows_less_than_there_can_be():
+    """Few trials that differ much: an interval of Student's t reaches below 0, where no count or headroom can be."""
+    runs = pl.simulate(pl.paper.three_arms(), ["thompson", "one-phase"], rounds=2000, trials=3, checkpoints=20)
+    left = runs["one-phase"].headroom
+    assert min(mean_of(left[:, at]).low for at in range(20)) < 0.0
+    skips = runs["thompson"].skips[:, -1]
+    assert mean_of(skips.astype(float)).low < 0.0 == mean_of(skips).low
+    assert "[0.0, " in runs.table().rows[0][4]
+    for axes in runs.plot(quantities=("skips", "idle", "slack", "headroom")).axes:
+        assert len(lower_ends(axes)) == 2
+        assert all(ends.min() >= 0.0 for ends in lower_ends(axes))
+
+
+def test_a_band_that_reaches_0_does_not_fill_a_panel_of_logarithms():
+    """It has no lower end there: its upper half is shown, where it was all from the mean to the edge of the panel."""
+    wild = pl.simulate(pl.paper.three_arms(), ["greedy", "uniform"], rounds=2000, trials=4, checkpoints=20)
+    finals = wild["greedy"].steady_regret
+    assert mean_of(finals[:, -1]).low < 0.0
+    axes = Figure().subplots()
+    draw_log_curve(axes, wild, logs=True)
+    greedy, uniform = lower_ends(axes)
+    assert greedy[-1] == finals[:, -1].mean()
+    assert uniform[-1] == pytest.approx(mean_of(wild["uniform"].steady_regret[:, -1]).low)
+
+
+def test_a_dollar_sign_in_a_label_is_one(results):
+    """Two of them were taken for a formula in the figure of all problems."""
+    study = pl.compare([pl.paper.three_arms()], {"$5 or $6": "uniform"}, rounds=200, trials=2)
+    for figure in (study.plot(), results.plot()):
+        assert not any(text.get_parse_math() for text in figure.legends[0].get_texts())
 
 
 def test_unknown_quantity_is_refused_by_name(results, tmp_path):

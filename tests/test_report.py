@@ -452,10 +452,11 @@ def test_two_parameters_are_swept_one_at_a_time_and_a_family_is_one_point(tmp_pa
         for at, shortfall in enumerate((0.1, 0.3)):
             names = [f"beta {number}, shortfall={shortfall}, arms=3" for number in (1, 2, 3)]
             finals = np.array([study[name][label].steady_regret[:, -1] for name in names])
-            assert sweep.traces[place].means[at] == pytest.approx(finals.mean())
+            loss = sweep.traces[place][at].loss
+            assert loss.value == pytest.approx(finals.mean())
             error = math.sqrt(sum(finals.var(axis=1, ddof=1) / finals.shape[1])) / 3
             radius = student.ppf(0.975, finals.shape[1] - 1) * error
-            assert sweep.traces[place].highs[at] - sweep.traces[place].means[at] == pytest.approx(radius)
+            assert loss.high - loss.value == pytest.approx(radius)
 
 
 # LaTeX.

@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import pickle
 import sys
+import time
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -24,8 +25,11 @@ from studies import parquet
 
 import paceline as pl
 from paceline import cli
+from paceline.experiments import messages
+from paceline.experiments.speed import seconds_per_round
 from paceline.policies import Decision, learn_nothing, make_policy
 from paceline.policies.policy import Setting
+from paceline.simulation.simulate import Trial
 
 TWO_RESOURCES = pl.Problem.beta(
     [0.45, 0.7, 0.8, 0.6],
@@ -602,6 +606,41 @@ def test_file_of_a_policy_is_named_relative_to_the_experiment_as_other_files_are
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert cli.main(["run", str(file), "--dry-run"]) == 0, capsys.readouterr().err
+
+
+class Waiting(pl.PythonPolicy):
+    """Takes a millisecond to decide, which is not spent in the processor."""
+
+    def choose(self, state):
+        time.sleep(1e-3)
+        return 0
+
+
+# What 4 trials of 10,000 rounds of a policy in plain Python take on two workers, at 1 ms a round.
+TIMES = {
+    "threads take turns": ({"block": 1}, True, "40 seconds"),
+    "processes do not": ({"block": 1}, False, "20 seconds"),
+    "a block is for one process": ({"block": 4}, False, "40 seconds"),
+}
+
+
+@pytest.mark.parametrize("case", TIMES)
+def test_estimated_time_of_plain_python(case, tmp_path, monkeypatch):
+    """It was that of a mean policy of the file, divided by the workers."""
+    block, threads, expected = TIMES[case]
+    monkeypatch.setattr(messages, "seconds_per_round", lambda *_, **__: {"waiting": 1e-3, "uniform": 1e-8})
+    table = {"rounds": 10_000, "trials": 4, "problem": [{"paper": "three-arms"}], **block}
+    experiment = pl.Experiment.from_table(table, policies={"waiting": Waiting(), "uniform": pl.Uniform()})
+    assert f"estimated time: {expected} on 2 workers" in messages.plan(experiment, tmp_path, 2, threads, print)
+
+
+def test_a_slow_policy_is_not_timed_for_long():
+    """40,000 rounds of it would take a minute before the first word."""
+    trial = Trial(THREE_ARMS, Waiting(), np.array([10**6]), 0, 0)
+    began = time.monotonic()
+    found = seconds_per_round({"waiting": trial}, turns=1, clock=time.perf_counter)
+    assert found["waiting"] >= 1e-3
+    assert time.monotonic() - began < 10.0
 
 
 CHANGES = {

@@ -21,6 +21,13 @@ def all_or_nothing(path: Path) -> Iterator[Path]:
         unfinished.unlink(missing_ok=True)
 
 
+def write_whole(path: Path, content: str | bytes) -> Path:
+    """Write a file, all or nothing; where it is."""
+    with all_or_nothing(path) as unfinished:
+        unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
 def left_behind(path: Path) -> list[Path]:
     """What processes that were killed while they wrote ``path``, or into that folder, have left there."""
     if path.is_dir():

@@ -21,7 +21,7 @@ to 12 times. tests/test_coverage.py measures all this again.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -138,7 +138,7 @@ def t_quantile(tail: float, degrees: float) -> float:
 # Trials on one problem.
 
 
-def standard_error(values: Floats) -> float | None:
+def standard_error(values: Floats | Ints) -> float | None:
     """Of the mean; a single value has none."""
     return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
 
@@ -158,16 +158,20 @@ def radius_of_mean(trials: int) -> float:
     return t_quantile((1.0 - LEVEL) / 2.0, trials - 1) / math.sqrt(trials)
 
 
-def mean_of(values: Floats) -> Estimate:
+def mean_of(values: Floats | Ints) -> Estimate:
     """Mean over trials; a single trial, which cannot say how sure it is, leaves the interval open.
 
-    An interval for the expected value on this problem. Regret is skewed, and few trials often miss its tail.
+    An interval for the expected value on this problem. Regret is skewed, and few trials often miss its tail. Whole
+    numbers are counts: no interval of theirs is below 0.
 
-    >>> print(mean_of(np.array([1.0, 2.0, 3.0])))
-    2 [-0.484, 4.48]
+    >>> print(mean_of(np.array([1.0, 2.0, 3.0])), mean_of(np.array([1, 2, 3])), sep="; ")
+    2 [-0.484, 4.48]; 2 [0, 4.48]
     """
     mean, error = float(values.mean()), standard_error(values)
-    return Estimate(mean, -math.inf, math.inf) if error is None else interval(mean, error, len(values) - 1)
+    if error is None:
+        return Estimate(mean, -math.inf, math.inf)
+    found = interval(mean, error, len(values) - 1)
+    return replace(found, low=max(found.low, 0.0)) if np.issubdtype(values.dtype, np.integer) else found
 
 
 def mean_difference(values: Floats, reference: Floats, *, paired: bool = True) -> Estimate:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from paceline.cli.run import add_shipped, play_shipped
+from paceline.errors import InvalidValue
 
 if TYPE_CHECKING:
     from paceline.experiments.experiment import Experiment
@@ -82,7 +83,6 @@ def run(options: argparse.Namespace) -> None:
 
 def experiments_of(options: argparse.Namespace) -> "list[Experiment]":
     """An experiment for each kind; all are checked before the first is begun."""
-    from paceline.errors import InvalidValue
     from paceline.experiments.shipped import COMPARISON, comparison, rounds_to_play
     from paceline.problems import families
     from paceline.problems.toml import read_toml
@@ -120,7 +120,6 @@ def horizons_of(text: str | None) -> list[int]:
     >>> horizons_of("2000, 500"), horizons_of(None)
     ([500, 2000], [])
     """
-    from paceline.errors import InvalidValue
     from paceline.experiments.experiment import check_horizons
 
     try:
@@ -151,7 +150,6 @@ def policy_of(entry: str) -> "Policy":
 
     A name that is not in the list has two parts, as in module:Class.
     """
-    from paceline.errors import InvalidValue
     from paceline.policies import POLICIES, make_policy
 
     parts = entry.split(":")

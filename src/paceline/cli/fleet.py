@@ -2,6 +2,8 @@
 
 import argparse
 
+from paceline.errors import InvalidValue
+
 SUMMARY = "play stories of a fleet with faults, and check its books"
 DESCRIPTION = """\
 Play stories of a fleet: workers and a store whose messages are lost, doubled and overtaken, with kills, mistaken
@@ -40,7 +42,6 @@ def run(options: argparse.Namespace) -> int:
     import time
 
     from paceline import checks
-    from paceline.errors import InvalidValue
     from paceline.fleet.planted import BUGS as PLANTED
     from paceline.fleet.planted import Rules
     from paceline.fleet.stories import play_stories

@@ -7,6 +7,8 @@ from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from paceline.errors import InvalidValue
+
 if TYPE_CHECKING:
     from paceline.live.log import Span
 
@@ -56,7 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Do one of it; the exit code."""
     from paceline import checks
-    from paceline.errors import InvalidValue
 
     if options.tail is not None:
         checks.whole("--tail", options.tail, 1)
@@ -123,8 +124,6 @@ def seconds_of(name: str, text: str) -> float:
     (1772366400.0, 1772366400.0)
     """
     from datetime import UTC, datetime
-
-    from paceline.errors import InvalidValue
 
     try:
         moment = datetime.fromisoformat(text)

@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Any, TypeVar
 
+from paceline.errors import InvalidValue
+
 Value = TypeVar("Value")
 
 SUMMARY = "what policies would have done on logged outcomes, at several budgets"
@@ -171,8 +173,6 @@ def max_costs_of(texts: list[str]) -> object:
 
 def arms_of(option: str, text: str) -> dict[str, dict[str, str]]:
     """The pairs of one resource in "money:banner=b_cost,video=v_cost"."""
-    from paceline.errors import InvalidValue
-
     name, _, pairs = text.partition(":")
     if not (name and pairs):
         raise InvalidValue(f"{option} must be given as in resource:arm=value,arm=value, got {text!r}")
@@ -186,8 +186,6 @@ def pairs_of(option: str, text: str, thing: str = "arm") -> dict[str, str]:
 
 def pair_of(option: str, text: str, thing: str) -> dict[str, str]:
     """The pair in "banner=clicks"."""
-    from paceline.errors import InvalidValue
-
     name, _, value = text.partition("=")
     if not (name and value):
         raise InvalidValue(f"{option} must be given as in {thing}=value,{thing}=value, got {text!r}")
@@ -196,8 +194,6 @@ def pair_of(option: str, text: str, thing: str) -> dict[str, str]:
 
 def join(option: str, thing: str, parts: list[dict[str, Value]]) -> dict[str, Value]:
     """All parts in one; none may name what another has named."""
-    from paceline.errors import InvalidValue
-
     joined: dict[str, Value] = {}
     for part in parts:
         for name, value in part.items():

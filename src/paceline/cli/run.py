@@ -90,8 +90,10 @@ def announce(experiment: "Experiment", out: Path, options: argparse.Namespace) -
     """Say what will be done."""
     from paceline.cli.compile import on_screen
     from paceline.experiments.messages import plan
+    from paceline.machine import cores
 
-    print(plan(experiment, out, options.workers, on_screen), file=sys.stderr)
+    threads = options.dask is None and not options.processes
+    print(plan(experiment, out, options.workers or cores(), threads, on_screen), file=sys.stderr)
 
 
 def play(experiment: "Experiment", out: Path, options: argparse.Namespace) -> "Study":

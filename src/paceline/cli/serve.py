@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from paceline.errors import InvalidValue
+
 SUMMARY = "serve the bandits of a store over HTTP, with a page to look at"
 DESCRIPTION = """\
 Serve the bandits of a store over HTTP. Any number of these processes may share a store, and with it the budgets.
@@ -44,7 +46,6 @@ def run(options: argparse.Namespace) -> None:
     import logging
 
     from paceline import checks
-    from paceline.errors import InvalidValue
     from paceline.fleet.store import open_store
     from paceline.service.server import serve, without_password
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from paceline.errors import InvalidValue
+
 if TYPE_CHECKING:
     from paceline.problems.optimum import Optimum
     from paceline.problems.problem import Problem
@@ -110,7 +112,6 @@ def in_words(problem: "Problem", best: "Optimum") -> str:
 
 def problems_of(options: argparse.Namespace) -> "dict[str, Problem]":
     """The problems in the file, by name, or the one in the options, which has none."""
-    from paceline.errors import InvalidValue
     from paceline.problems.problem import Problem
 
     given = {name: getattr(options, name) for name in ("rewards", "costs", "budget", "start")}
@@ -135,7 +136,6 @@ def problems_of(options: argparse.Namespace) -> "dict[str, Problem]":
 
 def problems_in(file: Path) -> "dict[str, Problem]":
     """The problem at the top of a file or under [problem], or those of its [[problem]] tables by name."""
-    from paceline.errors import InvalidValue
     from paceline.experiments.grids import at
     from paceline.problems.problem import Problem
     from paceline.problems.toml import read_toml
@@ -154,8 +154,6 @@ def problems_in(file: Path) -> "dict[str, Problem]":
 
 def by_name(option: str, given: Sequence[list[Amounts]]) -> dict[str, list[float]] | list[float]:
     """The numbers of an option by resource, or in one list if there are no names."""
-    from paceline.errors import InvalidValue
-
     parts = [part for parts in given for part in parts]
     if all(part.resource is None for part in parts):
         return [value for part in parts for value in part.values]
@@ -171,8 +169,6 @@ def by_name(option: str, given: Sequence[list[Amounts]]) -> dict[str, list[float
 
 def single(thing: str, values: list[float]) -> float:
     """The only number of a list."""
-    from paceline.errors import InvalidValue
-
     if len(values) != 1:
         raise InvalidValue(f"{thing} must be one number, got {', '.join(map(repr, values))}")
     return values[0]
@@ -180,8 +176,6 @@ def single(thing: str, values: list[float]) -> float:
 
 def optimum_of(problem: "Problem", rounds: int | None) -> "Optimum":
     """The optimum; a stock without a budget has one for a number of rounds only."""
-    from paceline.errors import InvalidValue
-
     if not problem.is_known:
         raise InvalidValue("a problem must tell its true means to be solved, got a world without")
     stocks = zip(problem.resources, problem.rates, problem.stocks, strict=True)

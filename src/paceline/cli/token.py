@@ -2,6 +2,8 @@
 
 import argparse
 
+from paceline.errors import InvalidValue, UnknownName
+
 SUMMARY = "add, list and revoke the tokens of a store"
 DESCRIPTION = """\
 Tokens for `paceline serve`. A new token is shown once; the store keeps a digest of it.
@@ -26,7 +28,6 @@ def run(options: argparse.Namespace) -> None:
     """Do it."""
     from datetime import UTC, datetime
 
-    from paceline.errors import InvalidValue, UnknownName
     from paceline.fleet.store import open_store
     from paceline.service.tokens import add_token
 

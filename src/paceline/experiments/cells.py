@@ -1,16 +1,16 @@
 """What a folder has of one policy on one problem: in the file with everything, and in parts of it that came later."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from paceline.errors import UnreadableFile
-from paceline.experiments.experiment import Experiment, Task
+from paceline.experiments.experiment import Task
 from paceline.experiments.holdings import Holdings, disjoint
-from paceline.experiments.parquet import groups, read_holdings, stacked, totals_of, trials_per_group
+from paceline.experiments.parquet import groups, stacked, totals_of, trials_per_group
 from paceline.kernels.state import NO_RECORD
 from paceline.simulation.totals import NOTHING, Totals, subset
 
@@ -24,19 +24,6 @@ def done_in(path: Path) -> Callable[[str], Sequence[range]]:
         key, first, count = part.stem.rsplit("-", 2)
         found[key].append(range(int(first), int(first) + int(count)))
     return lambda key: found.get(key, ())
-
-
-def missing(path: Path, experiment: Experiment) -> list[Task]:
-    """The tasks of an experiment that a folder has no results of."""
-    held, kept = read_holdings(path / TOTALS), done_in(path)
-    if held is None or held.rounds != experiment.rounds.tolist():  # other checkpoints: all trials are played again
-        return experiment.tasks(kept)
-    there = {f"{problem}-{policy}" for problem in held.problems for policy in held.policies}
-
-    def done(key: str) -> Iterable[range]:
-        return [range(held.trials), *kept(key)] if key.rpartition("-")[0] in there else kept(key)
-
-    return experiment.tasks(done)
 
 
 @dataclass(frozen=True)

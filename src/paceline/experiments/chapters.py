@@ -23,6 +23,7 @@ class Chapter:
     """
 
     title = ""  # of the page
+    source = ""  # the work that it is about, with its address
     is_all = False  # whether its opening is all that a terminal shows of its studies
 
     def __init__(self, studies: "Sequence[Study]", left_out: str = "") -> None:

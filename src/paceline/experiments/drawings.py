@@ -61,10 +61,11 @@ class Drawer:
             ),
         ]
 
-    def sweep(self, name: str, axis: Axis, sweep: Sweep, note: str = "") -> Drawing:
+    def sweep(self, name: str, sweep: Sweep, note: str = "") -> Drawing:
         """Regret against a parameter."""
+        axis = sweep.axis
         told = "; ".join(
-            ", ".join(f"{value}: {three_digits(mean)}" for value, mean in zip(sweep.values, trace.means, strict=True))
+            ", ".join(f"{at}: {three_digits(loss.value)}" for at, (_, loss) in zip(axis.shown, trace, strict=True))
             for trace in sweep.traces
         )
         notes = "; ".join(filter(None, (note, "bars: 95 % intervals")))
@@ -94,7 +95,8 @@ class Drawer:
             f"{begin}regret-log",
             panel(draw_log_curve, results, logs),
             f"Steady regret against the logarithm of the round. {at}: {regret}.",
-            f"Growth like log T is a {'curve that flattens' if logs else 'straight line'}{band}.",
+            f"Growth like log T is a {'curve that flattens' if logs else 'straight line'}{band}"
+            f"{', their upper half where they reach 0' if band and logs else ''}.",
         )
         if len(lines) > 1 and lines[0].trials > 1:
             yield self.pairs(f"{begin}pairs", lines)
@@ -121,7 +123,7 @@ class Drawer:
             "Median, half and 90 % of the trials; each a point, if they are not too many.",
         )
         for place, axis in enumerate(axes, start=1):
-            yield self.sweep(f"problem-{number}-grid-{place}", axis, policy_sweep(axis, lines))
+            yield self.sweep(f"problem-{number}-grid-{place}", policy_sweep(axis, [line.own for line in lines]))
 
     def pairs(self, name: str, lines: Sequence[Line]) -> Drawing:
         """Every policy against the reference, trial by trial."""

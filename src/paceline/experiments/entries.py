@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paceline import checks, paper
+from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.experiments.grids import at, text_in, variants
 from paceline.experiments.spec import FAR_APART, SOURCES, AnyProblem, Csv, Explicit, Family, Paper, World, read
 from paceline.offline.data import read_csv
 from paceline.offline.logged import RandomLog, if_named
 from paceline.offline.logs import random_log, resources_of
+from paceline.paper.instances import PAPERS
 from paceline.policies import make_policy
 from paceline.policies.loading import found_in, load_class
 from paceline.policies.policy import Policy
@@ -26,8 +27,6 @@ from paceline.worlds.python_world import PythonWorld
 # The highest bit marks trials beyond those that a file has room for between its members, see `ProblemSpec.stream_of`.
 MEMBER, TABLE, BEYOND = 32, 48, 2**63
 MOST = 2**15 - 1
-
-PAPERS = {"three-arms": paper.three_arms, "eight-arms": paper.eight_arms}
 
 Named = Iterator[tuple[str, Problem | PythonWorld]]
 

@@ -18,7 +18,7 @@ from paceline.experiments.experiment import Task
 from paceline.extras import extra
 from paceline.interrupts import Inbox, interrupts_for_us_alone, interrupts_held
 from paceline.machine import cores
-from paceline.simulation.simulate import Trial, compile_first, run_trial
+from paceline.simulation.simulate import Trial, check_executor, compile_first, run_trial
 from paceline.simulation.totals import Totals, stack_trials
 
 NAMES = ("threads", "processes")
@@ -46,6 +46,8 @@ def engine_for(wanted: "str | Executor | None", trials: Sequence[Trial], workers
         raise InvalidValue(
             f"executor must be one of {', '.join(NAMES)} or a concurrent.futures executor, got {wanted!r}"
         )
+    if not isinstance(wanted, str):
+        check_executor(wanted)
     compile_all(trials)
     with interrupts_held() as inbox:
         if wanted is None or wanted == "threads":
@@ -55,10 +57,6 @@ def engine_for(wanted: "str | Executor | None", trials: Sequence[Trial], workers
         elif isinstance(wanted, Executor):
             workers_known = getattr(wanted, "_max_workers", None)
             yield Engine(type(wanted).__name__, lambda: wanted, workers_known or count, inbox)
-        else:
-            raise InvalidValue(
-                f"executor must be a concurrent.futures executor (of a Dask client its get_executor()), got {wanted!r}"
-            )
 
 
 class Processes(ProcessPoolExecutor):

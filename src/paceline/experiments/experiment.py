@@ -20,6 +20,7 @@ from paceline.experiments.spec import FAR_APART, ExperimentSpec, Spread, read
 from paceline.objects import described_object
 from paceline.policies.code import code_digest
 from paceline.policies.policy import Policy
+from paceline.policies.python_policy import PythonPolicy
 from paceline.problems.problem import Problem
 from paceline.problems.toml import read_toml
 from paceline.simulation.recording import Record, Rounds, read_record
@@ -230,6 +231,11 @@ class Task:
     def cost(self) -> int:
         """Rounds to be played."""
         return self.count * int(self.rounds[-1])
+
+    @property
+    def is_in_python(self) -> bool:
+        """Whether each round calls plain Python: a policy, or a world."""
+        return self.field.world is not None or isinstance(self.policy, PythonPolicy)
 
     def trials(self) -> list[Trial]:
         """The trials, each with its stream."""

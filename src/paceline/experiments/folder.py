@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paceline.errors import InvalidValue, PacelineError, UnreadableFile
-from paceline.experiments.cells import PARTS, TOTALS, Cell, done_in, missing
+from paceline.experiments.cells import PARTS, TOTALS, Cell, done_in
 from paceline.experiments.experiment import Experiment, Task
 from paceline.experiments.holdings import Holdings, check_extends
 from paceline.experiments.parquet import (
@@ -25,7 +25,7 @@ from paceline.experiments.parquet import (
     trials_per_group,
     write_holdings,
 )
-from paceline.files import all_or_nothing, left_behind, try_lock
+from paceline.files import left_behind, try_lock, write_whole
 from paceline.kernels.jit import package_digest
 from paceline.kernels.state import NO_RECORD
 from paceline.parquet import write_table
@@ -184,8 +184,17 @@ def experiment_in(path: Path, **changes: object) -> Experiment:
 
 def left_of(path: Path, manifest: dict[str, Any] | None, experiment: Experiment) -> list[Task]:
     """The tasks of an experiment that its folder, with this manifest if there is one, has no results of."""
-    done = manifest is not None and is_finished(path, manifest, experiment)
-    return [] if done else missing(path, experiment)
+    if manifest is not None and is_finished(path, manifest, experiment):
+        return []
+    held, kept = read_holdings(path / TOTALS), done_in(path)
+    if held is None or held.rounds != experiment.rounds.tolist():  # other checkpoints: all trials are played again
+        return experiment.tasks(kept)
+    there = {f"{problem}-{policy}" for problem in held.problems for policy in held.policies}
+
+    def done(key: str) -> Iterable[range]:
+        return [range(held.trials), *kept(key)] if key.rpartition("-")[0] in there else kept(key)
+
+    return experiment.tasks(done)
 
 
 def is_finished(path: Path, manifest: dict[str, Any], experiment: Experiment) -> bool:
@@ -231,8 +240,7 @@ def new_manifest(experiment: Experiment) -> dict[str, Any]:
 
 def write_manifest(path: Path, manifest: dict[str, Any]) -> None:
     """The manifest of a folder, new or changed."""
-    with all_or_nothing(path / MANIFEST) as unfinished:
-        unfinished.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    write_whole(path / MANIFEST, json.dumps(manifest, indent=1) + "\n")
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What a run is about to do, in words."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,27 +8,32 @@ from paceline.compile import compile_ahead
 from paceline.experiments.experiment import Experiment
 from paceline.experiments.folder import check_folder, left_of
 from paceline.experiments.speed import seconds_per_round
-from paceline.machine import cores
 
 
-def plan(experiment: Experiment, out: Path, workers: int | None, say: Callable[[str], None] | None = None) -> str:
-    """Tasks, rounds and the time they will take here. To measure that it compiles; ``say`` is told if it must."""
+def plan(experiment: Experiment, out: Path, workers: int, threads: bool, say: Callable[[str], None]) -> str:
+    """Tasks, rounds and the time they will take here. To measure that it compiles; ``say`` is told if it must.
+
+    ``threads`` says whether workers share an interpreter: then only one of them is in plain Python at a time.
+    """
     tasks = experiment.tasks()
-    left = sum(task.cost for task in left_of(out, check_folder(out, experiment), experiment))
+    left = left_of(out, check_folder(out, experiment), experiment)
     lines = [
         f"{experiment.name}: {counted(len(experiment.problems), 'problem')} x "
         f"{counted(len(experiment.policies), 'policy', 'policies')} x {counted(experiment.trials, 'trial')} of "
         f"{int(experiment.rounds[-1]):,} rounds",
-        f"{len(tasks)} tasks, {sum(task.cost for task in tasks):,} rounds in all; {left:,} rounds to do",
+        f"{len(tasks)} tasks, {sum(task.cost for task in tasks):,} rounds in all; "
+        f"{sum(task.cost for task in left):,} rounds to do",
     ]
     if left:
         policies = [spec.policy for spec in experiment.policies.values()]
         counts = [len(spec.problem.resources) for spec in experiment.problems]
         compile_ahead(policies, ["simulation" if experiment.guard else "no guard"], say, counts)
         first = {task.label: task.trials()[0] for task in reversed(tasks)}  # each policy on the first problem
-        times = seconds_per_round(first, turns=1)
-        seconds = left * sum(times.values()) / len(times) / (workers or cores())
-        lines.append(f"estimated time: {span(seconds)} on {workers or cores()} workers like this machine's")
+        times = seconds_per_round(first, turns=1, clock=time.perf_counter)  # a policy may wait for something
+        work = [task.cost * times[task.label] for task in left]
+        alone = sum(seconds for task, seconds in zip(left, work, strict=True) if threads and task.is_in_python)
+        seconds = max(sum(work) / workers, alone, *work)
+        lines.append(f"estimated time: {span(seconds)} on {workers} workers like this machine's")
     return "\n".join(lines)
 
 

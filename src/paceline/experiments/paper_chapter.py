@@ -4,10 +4,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from paceline.experiments.chapters import Chapter
-from paceline.experiments.entries import PAPERS
 from paceline.experiments.messages import counted
 from paceline.experiments.study import Study
 from paceline.paper.claims import (
@@ -16,6 +15,7 @@ from paceline.paper.claims import (
     GREEDY,
     INDEX,
     OPS,
+    OPS_LATER,
     OPS_TWO,
     PDS,
     SUAK,
@@ -26,7 +26,7 @@ from paceline.paper.claims import (
     Claim,
     times_less,
 )
-from paceline.paper.instances import figure_file
+from paceline.paper.instances import PAPERS, figure_file
 from paceline.policies import POLICIES
 from paceline.reports.page import Drawing, Figures, Section, Tabled, Words
 from paceline.reports.tables import Table, mean_and_interval
@@ -38,9 +38,15 @@ if TYPE_CHECKING:
     from paceline.reports.figures import Image
 
 PAPER = (SUAK, OPS, PDS, USS)
-# What the figures show of other constants and orders: in the panel of the regret, in its close-up, of the average cost.
-REGRET_OF, CLOSE_UP_OF, COST_OF = {USS: USS_FIVE}, {OPS: OPS_TWO}, {SUAK: SUAK_FIRST}
 OTHERS = (INDEX, THOMPSON, EPSILON, GREEDY)
+# The paper's panels, with what they show of other constants and orders. The first is of steady regret: without the luck
+# of outcomes, which is all that could be seen of the best. The others all keep the same small distance from the line.
+PANELS: tuple[tuple[Any, ...], ...] = (
+    ("Steady regret", "steady_regret", PAPER, {USS: USS_FIVE}, OTHERS),
+    ("Regret, SUAK and OPS", "regret", (SUAK, OPS), {OPS: OPS_TWO}),
+    ("Skipped rounds", "skips", PAPER, {}, OTHERS),
+    ("$c$ minus average cost", "slack", PAPER, {SUAK: SUAK_FIRST}, OTHERS[:1]),
+)
 EVENTS = {
     "guard_skips": "R_a, guard skips",
     "classification_pulls": "R_b, classification pulls",
@@ -48,6 +54,10 @@ EVENTS = {
     "base_rounds": "R_d, base rounds",
 }
 CAUSES = {"wrong_arms": "wrong arms", "idle": "idle", "unspent": "unspent", "cost_luck": "luck of costs"}
+SAME = (
+    f"The rows of {OPS} and of {OPS_LATER!r} are the same: what the skipped rounds save is spent at once, and by then "
+    "both have made the same pulls, with the same draws, and go on alike at the line."
+)
 QUANTITIES = ("regret", "pseudo_regret", "steady_regret", "skips", "idle", "spent")
 
 
@@ -64,25 +74,22 @@ class Figure:
         return tuple(check(self.results.runs) for check in CLAIMS[self.number])
 
     @property
-    def told(self) -> str:
-        """How the policies that the paper does not have compare."""
-        return times_less(self.results.runs)
+    def told(self) -> list[str]:
+        """How the policies that the paper does not have compare, and why two rows may be the same."""
+        runs = self.results.runs
+        same = bool((runs[OPS].pulls == runs[OPS_LATER].pulls).all())  # and so are the draws, all that is measured
+        return [times_less(runs), *([SAME] if same else [])]
 
     @cached_property
     def drawing(self) -> "Drawn":
         """The paper's panels."""
-        from paceline.reports.figures import paper_figure
+        from paceline.reports.figures import PaperPanel, paper_figure
 
-        results = self.results
-        of_regret, of_close_up, of_cost = (
-            {label: results[other] for label, other in chosen.items()} for chosen in (REGRET_OF, CLOSE_UP_OF, COST_OF)
-        )
-        own, others = ({label: results[label] for label in labels} for labels in (PAPER, OTHERS))
         title = (
-            f"{results.problem.arms} arms, {results.trials} trials; bands: 95 % intervals; dashed colours: another "
-            "constant or order; thin lines without colour: not in the paper"
+            f"{self.results.problem.arms} arms, {self.results.trials} trials; bands: 95 % intervals; dashed colours: "
+            "another constant or order; thin lines without colour: not in the paper"
         )
-        return paper_figure(own, of_regret, of_close_up, of_cost, others, title)
+        return paper_figure(self.results, [PaperPanel(*each) for each in PANELS], title)
 
     @cached_property
     def image(self) -> "Image":
@@ -119,6 +126,10 @@ class PaperChapter(Chapter):
     """The claims of the paper, its figures, and report.json. The file of a study names its figure: figure1, figure2."""
 
     title = "The paper's experiments, run again"
+    source = (
+        "The paper: Eray Can Elumar, Cem Tekin, Osman Yağan, Bandits with Anytime Knapsacks, 2025, "
+        "https://arxiv.org/abs/2501.18560"
+    )
 
     def __init__(self, studies: Sequence[Study]) -> None:
         super().__init__(studies)
@@ -153,7 +164,7 @@ class PaperChapter(Chapter):
             "Each claim beside what was measured [95 % interval]; to hold or to fail, a difference in regret must be "
             "more than noise, which asks for more than that these intervals are apart (see How to read this)"
         )
-        told = [Words(f"Figure {figure.number}. {figure.told}") for figure in self.figures.values()]
+        told = [Words(f"Figure {each.number}. {words}") for each in self.figures.values() for words in each.told]
         scaled = [Words(words) for study in self.studies if (words := self.scale(study))]
         return [Section("The paper's claims", [*scaled, Tabled(claims, caption, words=True), *told])]
 
@@ -184,7 +195,7 @@ class PaperChapter(Chapter):
         """A figure as it is drawn there, and what it is made of."""
         figure = self.figures[study.path]
         shown = "Steady regret, the regret of SUAK and OPS alone, skipped rounds, and c minus the average cost."
-        drawn = Drawing(f"{self.file_name(study)}-paper", figure.image, figure.told, shown)
+        drawn = Drawing(f"{self.file_name(study)}-paper", figure.image, figure.told[0], shown)
         return [
             Section(
                 "As the paper draws it",

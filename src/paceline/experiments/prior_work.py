@@ -12,6 +12,7 @@ from paceline.experiments.entries import read_policies, read_problems
 from paceline.experiments.experiment import Experiment, check_policy
 from paceline.experiments.runner import run_experiment
 from paceline.experiments.study import Study
+from paceline.paper.instances import PAPERS
 from paceline.problems.toml import read_toml
 
 FILE = Path(paper.__file__).with_name("prior-work.toml")
@@ -28,11 +29,10 @@ class Part(NamedTuple):
     guard: bool = True
 
 
-PAPERS = ("three-arms", "eight-arms")
 PARTS = (
-    Part("papers", PAPERS),
-    Part("papers-quarter", PAPERS, 4),
-    Part("papers-sixteenth", PAPERS, 16),
+    Part("papers", tuple(PAPERS)),
+    Part("papers-quarter", tuple(PAPERS), 4),
+    Part("papers-sixteenth", tuple(PAPERS), 16),
     Part("one-resource", ("learning", "total budget")),
     Part("refilled", ("case 3",)),
     Part("two-resources", ("two resources",)),

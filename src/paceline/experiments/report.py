@@ -13,7 +13,7 @@ from paceline.experiments.study import Study
 from paceline.experiments.summary import Line, problems_table, records, resources_in, summarise_runs, summary_table
 from paceline.experiments.sweeps import policy_axes
 from paceline.experiments.together import reference_of
-from paceline.files import all_or_nothing
+from paceline.files import write_whole
 from paceline.problems.theory import limits
 from paceline.reports.page import Figures, Heading, Page, Section, Words
 from paceline.reports.tables import Table, csv_text
@@ -134,7 +134,8 @@ class Report:
         if len(self.found) == 1:
             body, sizes = self.found[0].sections(), [self.found[0].study.size]
             title = self.chapters[0].title or names
-        head = [*(Words(size, "lead") for size in sizes), sections.promise(lines)]
+        sources = (Words(chapter.source, "source") for chapter in self.chapters if chapter.source)
+        head = [*sources, *(Words(size, "lead") for size in sizes), sections.promise(lines)]
         return Page(title, head, [*self.opening, *body, sections.how_to_read(lines, self.found[0].reference)])
 
     def __str__(self) -> str:
@@ -175,10 +176,3 @@ def flat(record: dict[str, object]) -> dict[str, object]:
     for key, value in record.items():
         level |= {f"{key}.{inner}": part for inner, part in value.items()} if isinstance(value, dict) else {key: value}
     return level
-
-
-def write_whole(path: Path, content: str | bytes) -> Path:
-    """All or nothing."""
-    with all_or_nothing(path) as unfinished:
-        unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path

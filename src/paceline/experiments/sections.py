@@ -9,7 +9,7 @@ from paceline.experiments.drawings import Drawer
 from paceline.experiments.messages import counted, span
 from paceline.experiments.study import Study
 from paceline.experiments.summary import Line, problems_table, resources_in, summary_table, winner
-from paceline.experiments.sweeps import of_policies, policy_axes, problem_axes, problem_sweep
+from paceline.experiments.sweeps import policy_axes, policy_sweep, problem_axes, problem_sweep
 from paceline.experiments.together import CAPPED, DRAW, Together
 from paceline.experiments.together import standings as standings_table
 from paceline.problems.resources import UNNAMED
@@ -167,7 +167,7 @@ def summary(lines: Sequence[Line], reference: str) -> Tabled:
 def grids(experiment: Mapping[str, Any], lines: Lines, found: Together, reference: str, draw: Drawer) -> Section:
     """Regret against what was swept in problems and, over all problems, in policies."""
     drawn = [
-        (axis, problem_sweep(axis, lines), f"means over {most} problems" if most > 1 else "")
+        (problem_sweep(axis, lines), f"means over {most} problems" if most > 1 else "")
         for axis in problem_axes(experiment["problems"])
         for most in [max(map(len, axis.at))]
     ]
@@ -175,8 +175,7 @@ def grids(experiment: Mapping[str, Any], lines: Lines, found: Together, referenc
         ratios = [score.ratio for score in found.scores(reference)]
         drawn += [
             (
-                axis,
-                of_policies(axis, ratios, "Regret / limit, geometric mean"),
+                policy_sweep(axis, ratios, "Regret / limit, geometric mean"),
                 "over all problems; the points share their draws",
             )
             for axis in policy_axes(experiment["policies"])

@@ -13,6 +13,7 @@ from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.experiments.chapters import CHAPTERS
 from paceline.extras import extra
+from paceline.paper.instances import PAPERS
 from paceline.policies import POLICIES
 from paceline.policies.policy import Policy
 from paceline.problems.families import KINDS
@@ -24,7 +25,6 @@ with extra("lab", "an experiment"):
 Schema = dict[str, Any]
 
 FAR_APART = 2**32  # streams of the trials on a problem and on the next
-PAPERS = ("three-arms", "eight-arms")
 
 Text = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1)]

@@ -57,7 +57,7 @@ class Study(Mapping[str, Results]):
         return f"<Study {self.name!r} in {str(self.path)!r}: {self.size}>"
 
     def _repr_html_(self) -> str:
-        return self._table._repr_html_()
+        return self.table()._repr_html_()
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> "Study":
@@ -107,10 +107,6 @@ class Study(Mapping[str, Results]):
 
         Of a world that does not tell its true means there is no regret: its line has what was earned.
         """
-        return self._table
-
-    @cached_property
-    def _table(self) -> Table:
         rows = []
         for name, results in self.results():
             quantity = "steady_regret" if results.problem.is_known else "reward"
@@ -206,9 +202,10 @@ class Study(Mapping[str, Results]):
 
     def history_of(self, number: int, place: int) -> History | None:
         """The rounds of one policy on one problem that were kept, if any were."""
-        rounds, held = read_record(self.experiment.get("record"), int(self.rounds[-1])), holdings_of(self.experiment)
+        rounds = read_record(self.experiment.get("record"), int(self.rounds[-1]))
         if rounds is None:
             return None
+        held = holdings_of(self.experiment)
         key = f"{held.problems[number]}-{held.policies[place]}"
         files = [history_file(self.path / HISTORY, key, trial) for trial in range(held.trials)]
         record = Record(rounds, {}, (), self.problems[number].resources)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from paceline.experiments.together import CAUSES, DRAW, headroom, note_on_limits, outcomes, write_limit
+from paceline.experiments.together import CAPPED, CAUSES, DRAW, WHY_CAPPED, headroom, outcomes, write_limit
 from paceline.reports.tables import UNGUARDED, Table, mean_and_interval, of_resources, spending_headings
 from paceline.simulation.results import Results
 from paceline.statistics import Estimate, mean_difference, mean_of, mean_ratio, standard_error, three_digits
@@ -150,7 +150,8 @@ def problems_table(by_problem: Sequence[Sequence[Line]]) -> Table:
         for lines in by_problem
     )
     headings = ("problem", "limit", *(line.policy for line in by_problem[0]), "won by")
-    return Table(headings, rows, note_on_limits([lines[0].capped for lines in by_problem]))
+    marked = any(lines[0].capped for lines in by_problem)
+    return Table(headings, rows, (f"{CAPPED} {WHY_CAPPED}",) if marked else ())
 
 
 def winner(lines: Sequence[Line]) -> str:

@@ -1,11 +1,10 @@
 """Grids of an experiment, as regret against one parameter at a time."""
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from paceline.experiments.entries import TABLE
 from paceline.experiments.grids import shown
@@ -13,35 +12,6 @@ from paceline.experiments.summary import Line
 from paceline.statistics import Estimate
 
 Entry = dict[str, Any]  # a problem or a policy in the manifest
-
-
-@dataclass(frozen=True)
-class Trace:
-    """Points that belong together, one for each value of the parameter."""
-
-    places: Sequence[int]  # the place of each point's policy, for its colour
-    means: Sequence[float]
-    lows: Sequence[float]
-    highs: Sequence[float]
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """Traces over the values of one parameter, everything else the same: numbers in their order, or words.
-
-    >>> Sweep("budget", (0.4, 0.5), (), "Steady regret").numeric, Sweep("order", ("first",), (), "Regret").numeric
-    (True, False)
-    """
-
-    parameter: str
-    values: tuple[float, ...] | tuple[str, ...]
-    traces: Sequence[Trace]
-    quantity: str
-
-    @property
-    def numeric(self) -> bool:
-        """Whether the parameter is a number."""
-        return not any(isinstance(value, str) for value in self.values)
 
 
 @dataclass(frozen=True)
@@ -54,11 +24,32 @@ class Axis:
     at: tuple[tuple[int, ...], ...]  # the numbers of the problems, or of the policy, at each value
 
     @property
+    def numeric(self) -> bool:
+        """Whether the parameter is a number."""
+        return is_numeric(self.values)
+
+    @property
     def shown(self) -> tuple[float, ...] | tuple[str, ...]:
-        """The values for an axis."""
-        if is_numeric(self.values):
+        """The values for a panel."""
+        if self.numeric:
             return tuple(map(float, self.values))
         return tuple(shown(place, value) for place, value in enumerate(self.values, start=1))
+
+
+class Point(NamedTuple):
+    """What a policy, by its place, loses at one value; an interval that is not known has no width."""
+
+    place: int
+    loss: Estimate
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Traces over the values of one parameter, everything else the same: points that belong together, one per value."""
+
+    axis: Axis
+    traces: Sequence[Sequence[Point]]
+    quantity: str = "Steady regret"
 
 
 def is_numeric(values: Sequence[object]) -> bool:
@@ -114,33 +105,30 @@ def problem_sweep(axis: Axis, by_problem: Sequence[Sequence[Line]]) -> Sweep:
     squares of the radii add up. The problems are taken as given; and the values of the parameter share their draws, so
     neighbouring points differ by less than their bars say.
     """
-    traces = []
-    for place in range(len(by_problem[0])):
-        at = [[by_problem[number][place] for number in numbers] for numbers in axis.at]
-        means = np.array([np.mean([line.mean for line in lines]) for lines in at])
-        errors = np.array([np.sqrt(sum(radius(line) ** 2 for line in lines)) / len(lines) for lines in at])
-        traces.append(Trace([place] * len(at), means.tolist(), (means - errors).tolist(), (means + errors).tolist()))
-    return Sweep(axis.parameter, axis.shown, traces, "Steady regret")
+    return Sweep(
+        axis,
+        [
+            [Point(place, mean_over([by_problem[number][place].own for number in numbers])) for numbers in axis.at]
+            for place in range(len(by_problem[0]))
+        ],
+    )
 
 
-def policy_sweep(axis: Axis, lines: Sequence[Line]) -> Sweep:
-    """Mean steady regret on one problem against a parameter of a policy, with 95 % intervals over trials."""
-    estimates = [Estimate(line.mean, line.mean - radius(line), line.mean + radius(line)) for line in lines]
-    return of_policies(axis, estimates, "Steady regret")
+def mean_over(means: Sequence[Estimate]) -> Estimate:
+    """The mean of independent means, with its interval."""
+    value = sum(each.value for each in means) / len(means)
+    radius = math.hypot(*(each.high - each.value for each in map(closed, means))) / len(means)
+    return Estimate(value, value - radius, value + radius)
 
 
-def radius(line: Line) -> float:
-    """Half the width of the 95 % interval of a mean; a single trial has none to draw."""
-    return line.own.high - line.mean if line.own.known else 0.0
+def closed(estimate: Estimate) -> Estimate:
+    """One of which nothing is known has no interval to draw."""
+    return estimate if estimate.known else Estimate(*[estimate.value] * 3)
 
 
-def of_policies(axis: Axis, estimates: Sequence[Estimate], quantity: str) -> Sweep:
+def policy_sweep(axis: Axis, estimates: Sequence[Estimate], quantity: str = "Steady regret") -> Sweep:
     """One trace through policies, of which ``estimates`` has all in their order, against a parameter, with intervals.
 
     The points share problems and draws: they differ by less than their intervals say.
     """
-    places = [numbers[0] for numbers in axis.at]
-    chosen = [estimates[place] for place in places]
-    means = [one.value for one in chosen]
-    lows, highs = ([getattr(one, end) if one.known else one.value for one in chosen] for end in ("low", "high"))
-    return Sweep(axis.parameter, axis.shown, [Trace(places, means, lows, highs)], quantity)
+    return Sweep(axis, [[Point(numbers[0], closed(estimates[numbers[0]])) for numbers in axis.at]], quantity)

@@ -121,11 +121,6 @@ def write_limit(limit: float, capped: bool) -> str:
     return three_digits(limit) + (f" {CAPPED}" if capped else "")
 
 
-def note_on_limits(capped: Sequence[bool]) -> tuple[str, ...]:
-    """What the mark means, if there is one."""
-    return (f"{CAPPED} {WHY_CAPPED}",) if any(capped) else ()
-
-
 @dataclass
 class Together:
     """The problems that have something to learn: their limit, in which regret is measured, is above 0.

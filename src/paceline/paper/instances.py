@@ -30,6 +30,9 @@ def eight_arms() -> Problem:
     )
 
 
+PAPERS = {"three-arms": three_arms, "eight-arms": eight_arms}  # as experiment files call them
+
+
 def figure_file(figure: int) -> dict[str, Any]:
     """The experiment of Figure 1 or 2, at the paper's scale; the file of Figure 2 has only in what it differs.
 

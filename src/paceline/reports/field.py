@@ -1,14 +1,13 @@
 """A field of policies at a glance: a row each, and panels for what it loses, how that grows, and what it costs."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from paceline.reports import figures
-from paceline.statistics import FLOOR, radius_of_mean
+from paceline.statistics import FLOOR, mean_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,12 +41,7 @@ class Measured(NamedTuple):
 
 
 def field_figure(rows: Sequence[Measured]) -> "Figure":
-    """The rows in their order, the first on top."""
-    return figures.figure_of(partial(draw_field, rows=rows), WIDTH, 1.5 + ROW * len(rows))
-
-
-def draw_field(figure: "Figure", rows: Sequence[Measured]) -> None:
-    """All panels, with one legend."""
+    """All panels, with one legend; the rows in their order, the first on top."""
     drawn: list[tuple[float, Callable[[Axes, Sequence[Measured]], None]]] = [
         (1.5, draw_regret),
         (1.0, draw_growth),
@@ -55,16 +49,18 @@ def draw_field(figure: "Figure", rows: Sequence[Measured]) -> None:
         (1.0, draw_violation),
         (0.8, draw_time),
     ]
-    panels = figure.subplots(1, len(drawn), sharey=True, width_ratios=[width for width, _ in drawn])
-    for axes, (_, draw) in zip(panels, drawn, strict=True):
-        draw(axes, rows)
-        axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_visible(False)
-    panels[0].set_yticks(range(len(rows)), [row.label for row in rows])
-    for label, row in zip(panels[0].get_yticklabels(), rows, strict=True):
-        label.set_fontweight("bold" if row.is_ours else "normal")
-    panels[0].set_ylim(len(rows) - 0.4, -0.6)
-    figures.legend_below(figure, panels[1])
+    with figures.styled(WIDTH, 1.5 + ROW * len(rows)) as figure:
+        panels = figure.subplots(1, len(drawn), sharey=True, width_ratios=[width for width, _ in drawn])
+        for axes, (_, draw) in zip(panels, drawn, strict=True):
+            draw(axes, rows)
+            axes.tick_params(axis="y", length=0)
+            axes.spines["left"].set_visible(False)
+        panels[0].set_yticks(range(len(rows)), [row.label for row in rows])
+        for label, row in zip(panels[0].get_yticklabels(), rows, strict=True):
+            label.set_fontweight("bold" if row.is_ours else "normal")
+        panels[0].set_ylim(len(rows) - 0.4, -0.6)
+        figures.legend_below(figure, panels[1])
+    return figure
 
 
 def points(axes: "Axes", number: int, values: Sequence[float], label: str) -> None:
@@ -77,14 +73,12 @@ def points(axes: "Axes", number: int, values: Sequence[float], label: str) -> No
 def draw_regret(axes: "Axes", rows: Sequence[Measured]) -> None:
     """Means with 95 % intervals."""
     for number, problem in enumerate(rows[0].regret):
-        ends = [row.regret[problem] for row in rows]
-        means = [max(float(values.mean()), FLOOR) for values in ends]
-        points(axes, number, means, problem)
-        for place, (mean, values) in enumerate(zip(means, ends, strict=True)):
-            if len(values) > 1:
-                radius = radius_of_mean(len(values)) * float(values.std(ddof=1))
+        means = [mean_of(row.regret[problem]) for row in rows]
+        points(axes, number, [max(mean.value, FLOOR) for mean in means], problem)
+        for place, mean in enumerate(means):
+            if mean.known:
                 at = place + 0.2 * (number - 0.5)
-                axes.plot([max(mean - radius, FLOOR), mean + radius], [at, at], color=MARKERS[number][1], linewidth=1)
+                axes.plot([max(mean.low, FLOOR), mean.high], [at, at], color=MARKERS[number][1], linewidth=1)
     axes.set(xscale="log", title="Steady regret", xlabel="Rewards")
     figures.plain_numbers(axes)
 

@@ -4,7 +4,8 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,6 +46,7 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "figure.constrained_layout.use": True,
     "savefig.dpi": 200,
+    "text.parse_math": False,  # a dollar sign in a label is one
 }
 
 # Okabe and Ito's palette: distinct to readers with any colour vision.
@@ -111,10 +113,26 @@ def title_of(problem: Problem, quantity: str, resource: str) -> str:
     return of_resources(plain, problem.resources)[problem.resources.index(resource)]
 
 
+def least_of(run: "Run", quantity: str) -> float:
+    """What no interval may be below: counts and violations cannot be negative, nor can what the guard keeps."""
+    kept = run.guard and quantity in {"slack", "headroom"}
+    return 0.0 if kept or quantity in {"skips", "idle", "violation"} else -np.inf
+
+
 def values_of(run: "Run", quantity: str, resource: str | None = None) -> Floats:
     """The values of a quantity for one of its panels, the first unless told."""
     values = QUANTITIES[quantity].values(run)
     return next(iter(values.values())) if resource is None else values[resource]
+
+
+@contextmanager
+def styled(width: float, height: float, path: str | os.PathLike[str] | None = None) -> Iterator[Figure]:
+    """A figure to draw on, in our style; once it is drawn it is written to a file, if there is to be one."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(width, height))
+        yield figure
+        if path is not None:
+            save(figure, path)
 
 
 def curves(results: "Results", quantities: tuple[str, ...], path: str | os.PathLike[str] | None = None) -> Figure:
@@ -123,16 +141,13 @@ def curves(results: "Results", quantities: tuple[str, ...], path: str | os.PathL
         raise InvalidValue("quantities must name at least one curve, got none")
     for quantity in quantities:
         checks.one_of("quantity", quantity, tuple(QUANTITIES))
-    with mpl.rc_context({**STYLE, "text.parse_math": False}):
-        first = next(iter(results.values()))
-        drawn = [(quantity, resource) for quantity in quantities for resource in QUANTITIES[quantity].values(first)]
-        figure = Figure(figsize=(3.6 * len(drawn), 3.1))
+    first = next(iter(results.values()))
+    drawn = [(quantity, resource) for quantity in quantities for resource in QUANTITIES[quantity].values(first)]
+    with styled(3.6 * len(drawn), 3.1, path) as figure:
         panels = figure.subplots(1, len(drawn), squeeze=False)[0]
         for axes, (quantity, resource) in zip(panels, drawn, strict=True):
             panel(axes, results, quantity, resource)
         legend_below(figure, panels[0])
-        if path is not None:
-            save(figure, path)
     return figure
 
 
@@ -146,22 +161,38 @@ def look(place: int) -> tuple[str, str]:
     return COLOURS[colour], DASHES[again % len(DASHES)]
 
 
-def panel(axes: Axes, runs: "Mapping[str, Run]", quantity: str, resource: str = WHOLE) -> None:
+def panel(axes: Axes, runs: "Mapping[str, Run]", quantity: str, resource: str = WHOLE, logs: bool = False) -> None:
     """Lines of one quantity against the round. Labels keep their colour by their place in ``runs``."""
     for number, run in enumerate(runs.values()):
-        line(axes, run, values_of(run, quantity, resource), *look(number))
+        line(axes, run, quantity, *look(number), resource=resource, logs=logs)
     axes.set_title(title_of(next(iter(runs.values())).problem, quantity, resource))
     axes.set_ylabel(QUANTITIES[quantity].unit.capitalize())
     finish(axes)
 
 
-def line(axes: Axes, run: "Run", values: Floats, colour: str, dashes: Any = "-", band: bool = True) -> None:
-    """Mean over trials with a band: its 95 % interval by Student's t, as in the tables. A single trial has none."""
+def line(
+    axes: Axes,
+    run: "Run",
+    quantity: str,
+    colour: str,
+    dashes: Any = "-",
+    *,
+    resource: str | None = None,
+    band: bool = True,
+    logs: bool = False,
+) -> None:
+    """Mean over trials with a band: its 95 % interval by Student's t, as in the tables. A single trial has none.
+
+    With ``logs`` for the vertical axis a band that reaches 0 has no lower end, and shows what is above the mean.
+    """
+    values = values_of(run, quantity, resource)
     mean, trials = values.mean(axis=0), len(values)
     axes.plot(run.rounds, mean, color=colour, label=run.label, linestyle=dashes)
     if band and trials > 1:
         radius = radius_of_mean(trials) * values.std(axis=0, ddof=1)
-        axes.fill_between(run.rounds, mean - radius, mean + radius, color=colour, alpha=0.18, linewidth=0)
+        low = np.maximum(mean - radius, least_of(run, quantity))
+        low = np.where(low > 0.0, low, mean) if logs else low
+        axes.fill_between(run.rounds, low, mean + radius, color=colour, alpha=0.18, linewidth=0)
 
 
 def finish(axes: Axes) -> None:
@@ -218,23 +249,14 @@ class Image(NamedTuple):
 
 
 def image_of(draw: Callable[[Axes], None], width: float, height: float) -> Image:
-    """One panel as SVG and PDF, with the same bytes each time. Texts stay texts, and a dollar sign in them is one.
+    """One panel as SVG and PDF, with the same bytes each time. Texts stay texts.
 
     >>> image_of(lambda axes: axes.set_title("50 $ & more"), 3.0, 2.0).svg.count("50 $ &amp; more")
     1
     """
-    with mpl.rc_context({**STYLE, "text.parse_math": False}):
-        figure = Figure(figsize=(width, height))
+    with styled(width, height) as figure:
         draw(figure.subplots())
         return in_formats(figure)
-
-
-def figure_of(draw: Callable[[Figure], None], width: float, height: float) -> Figure:
-    """A figure of several panels, which ``draw`` makes and fills."""
-    with mpl.rc_context({**STYLE, "text.parse_math": False}):
-        figure = Figure(figsize=(width, height))
-        draw(figure)
-    return figure
 
 
 def in_formats(figure: Figure, png: bool = False) -> Image:
@@ -248,8 +270,11 @@ def in_formats(figure: Figure, png: bool = False) -> Image:
     text, pages, pixels = io.StringIO(), io.BytesIO(), io.BytesIO()
     with mpl.rc_context(settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")
+        layout = figure.get_layout_engine()
+        if layout is not None:  # once for all formats, and without the drawing that `savefig` would do for it
+            layout.execute(figure)
+            figure.set_layout_engine(None)
         figure.savefig(text, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-        figure.set_layout_engine(None)  # all is in its place by now, and to find it takes longer than to draw
         figure.savefig(pages, format="pdf", metadata={"CreationDate": None})
     if png:
         figure.savefig(pixels, format="png", dpi=200)
@@ -264,14 +289,13 @@ def slim(svg: str) -> str:
     """
 
     def rounded(path: re.Match[str]) -> str:
-        numbers = re.sub(r"(\.\d\d)\d+", r"\1", path[0])
-        return re.sub(r"\s*([A-Za-z\"])\s*", r"\1", numbers.removeprefix(" d="))
+        numbers = re.sub(r"(?<=\.\d\d)\d+", "", path[0])
+        return re.sub(r'\s+(?=[A-Za-z"])|(?<=[A-Za-z"])\s+', "", numbers)
 
     whole = svg[svg.index("<svg") :]
-    return re.sub(r"\n\s*", "", re.sub(r' d="[^"]*"', lambda path: " d=" + rounded(path), whole))
+    return re.sub(r"\n\s*", "", re.sub(r'(?<= d=)"[^"]*"', rounded, whole))
 
 
-CLOSE_UP = ("SUAK", "OPS")
 ANOTHER: Any = (0, (4, 2))  # the dashes of another constant
 OUTSIDERS: tuple[tuple[str, Any], ...] = (
     ("#000000", "-"),
@@ -283,62 +307,43 @@ THIN = 1.1  # a line that may lie on another
 
 
 class PaperPanel(NamedTuple):
-    """A panel of the paper's figures: the runs of the paper, those with another constant, those of others."""
+    """A panel of the paper's figures, by labels: its own policies, the same with another constant, those of others."""
 
     title: str
     quantity: str
-    runs: "Mapping[str, Run]"
-    another: "Mapping[str, Run]"
-    others: "Mapping[str, Run]"
+    own: Sequence[str]
+    another: Mapping[str, str]  # by the label of the same policy
+    others: Sequence[str] = ()
 
 
-def paper_figure(
-    runs: "Mapping[str, Run]",
-    of_regret: "Mapping[str, Run]",
-    of_close_up: "Mapping[str, Run]",
-    of_cost: "Mapping[str, Run]",
-    others: "Mapping[str, Run]",
-    title: str,
-) -> Figure:
-    """The paper's panels: regret, a close-up of the regret of two, skips, c minus average cost.
+def paper_figure(runs: "Mapping[str, Run]", layout: Sequence[PaperPanel], title: str) -> Figure:
+    """The paper's panels. The first has all of its policies, and all others.
 
-    Policies differ by orders of magnitude, so all panels but the close-up have logarithms up, and the first shows
-    steady regret: without the luck of outcomes, which is all that could be seen of the best ones. Of the others, which
-    all keep the same small distance from the line, the last panel shows the first. Runs in ``of_...`` are of the policy
-    of that label with another constant, dashed, in that panel. ``others`` are not in the paper: thin lines without
-    colour and bands.
+    Policies differ by orders of magnitude, so panels with others have logarithms up. Those with another constant are
+    dashed in the colour of the same policy; others are thin lines without colour and bands.
     """
-    colours = dict(zip(runs, COLOURS, strict=False))
-    first = dict(list(others.items())[:1])
-    layout = (
-        PaperPanel("Steady regret", "steady_regret", runs, of_regret, others),
-        PaperPanel("Regret, " + " and ".join(CLOSE_UP), "regret", {at: runs[at] for at in CLOSE_UP}, of_close_up, {}),
-        PaperPanel("Skipped rounds", "skips", runs, {}, others),
-        PaperPanel("$c$ minus average cost", "slack", runs, of_cost, first),
-    )
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(16.0, 4.2))
+    colours = dict(zip(layout[0].own, COLOURS, strict=False))
+    with styled(16.0, 4.2) as figure:
         panels = figure.subplots(1, len(layout))
+        named: dict[str, Any] = {}
         for axes, shown in zip(panels, layout, strict=True):
-            quantity, has_bands = shown.quantity, shown.quantity != "slack"  # a band that reaches 0 has no logarithm
-            for label, run in shown.runs.items():
-                line(axes, run, values_of(run, quantity), colours[label], band=has_bands)
-            for label, run in shown.another.items():
-                line(axes, run, values_of(run, quantity), colours[label], ANOTHER, band=False)
-            for (colour, dashes), run in zip(OUTSIDERS, shown.others.values(), strict=False):
-                line(axes, run, values_of(run, quantity), colour, dashes, band=False)
+            quantity, logs = shown.quantity, bool(shown.others)
+            band = quantity != "slack"  # which is too rough for bands
+            for label in shown.own:
+                line(axes, runs[label], quantity, colours[label], band=band, logs=logs and quantity != "skips")
+            for label, other in shown.another.items():
+                line(axes, runs[other], quantity, colours[label], ANOTHER, band=False)
+            for (colour, dashes), label in zip(OUTSIDERS, shown.others, strict=False):
+                line(axes, runs[label], quantity, colour, dashes, band=False)
                 axes.lines[-1].set_linewidth(THIN)
-            axes.set_title(shown.title)
+            axes.set_title(shown.title, parse_math=True)
             axes.set_ylabel(QUANTITIES[quantity].unit.capitalize())
-            if shown.others:
+            if logs:
                 logarithms_up(axes, quantity)
             finish(axes)
-        named: dict[str, Any] = {}
-        for axes in panels:
-            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-                named.setdefault(label, handle)
-        variants = (run.label for group in (of_regret, of_close_up, of_cost) for run in group.values())
-        ordered = [*runs, *variants, *others]
+            named = {str(drawn.get_label()): drawn for drawn in axes.lines} | named
+        variants = [label for shown in layout for label in shown.another.values()]
+        ordered = [*layout[0].own, *variants, *layout[0].others]
         figure.legend([named[label] for label in ordered], ordered, loc="outside lower center", ncols=len(ordered))
         figure.suptitle(title, x=0.005, ha="left", fontsize=10)
     return figure
@@ -378,9 +383,8 @@ CAUSES = {"wrong_arms": ("wrong arms", "#4d4d4d"), "idle": ("idle", "#9a9a9a"), 
 
 def together_figure(found: "Together", path: str | os.PathLike[str] | None = None) -> Figure:
     """Steady regret in units of the limit: by round, by cause, and its spread over trials and problems."""
-    with mpl.rc_context(STYLE):
-        longest = max(map(len, found.labels))
-        figure = Figure(figsize=(11.5 + 0.07 * longest, 2.1 + 0.3 * max(len(found.labels), 6)))
+    longest = max(map(len, found.labels))
+    with styled(11.5 + 0.07 * longest, 2.1 + 0.3 * max(len(found.labels), 6), path) as figure:
         by_round, by_cause, spread = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
         draw_ratios(by_round, found)
         draw_shares(by_cause, [found.causes(place) for place in range(len(found.labels))])
@@ -400,8 +404,6 @@ def together_figure(found: "Together", path: str | os.PathLike[str] | None = Non
         if any(found.capped):
             note += f"; capped on {sum(found.capped)} problems, where it says little"
         figure.suptitle(f"{found.title}: {found.size} ({note})", x=0.005, ha="left", fontsize=10)
-        if path is not None:
-            save(figure, path)
     return figure
 
 
@@ -466,8 +468,7 @@ def powers_of_ten(axes: Axes) -> None:
 
 def replay_figure(replay: "Replay", path: str | os.PathLike[str] | None = None) -> Figure:
     """Reward per round against the budget: a line per policy with its 95 % interval, and what the means would allow."""
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(6.4, 4.2))
+    with styled(6.4, 4.2, path) as figure:
         axes = figure.subplots()
         budgets = sorted({budget for _, budget in replay})
         labels = list(dict.fromkeys(label for label, _ in replay))
@@ -486,6 +487,4 @@ def replay_figure(replay: "Replay", path: str | os.PathLike[str] | None = None) 
         axes.set_ylim(bottom=0)
         plain_numbers(axes)
         legend_below(figure, axes, columns=min(len(labels) + 2, 5))
-        if path is not None:
-            save(figure, path)
     return figure

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Words:
-    """A paragraph; ``role`` is lead, note or alarm where it is more than that."""
+    """A paragraph; ``role`` is lead, note, alarm or, with links for addresses, source, where it is more than that."""
 
     kind: ClassVar[str] = "words"
     text: str

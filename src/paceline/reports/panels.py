@@ -15,7 +15,7 @@ from paceline.statistics import FLOOR
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from paceline.experiments.sweeps import Sweep, Trace
+    from paceline.experiments.sweeps import Point, Sweep
     from paceline.simulation.results import Results
 
 WIDTH, HEIGHT = 4.2, 3.0
@@ -84,7 +84,7 @@ def draw_curve(axes: "Axes", results: "Results", quantity: str, resource: str = 
 
 def draw_log_curve(axes: "Axes", results: "Results", logs: bool) -> None:
     """Steady regret against the logarithm of the round; with ``logs`` up, too, as for policies that are far apart."""
-    figures.panel(axes, results, "steady_regret")
+    figures.panel(axes, results, "steady_regret", logs=logs)
     axes.set_title("Steady regret, logarithmic time")
     axes.set_xscale("log")
     axes.set_xlim(results.rounds[0], results.rounds[-1] if len(results.rounds) > 1 else results.rounds[0] + 1)
@@ -129,32 +129,33 @@ def draw_sweep(axes: "Axes", sweep: "Sweep") -> None:
 
     Points are in the colours of their policies.
     """
-    places = np.asarray(sweep.values if sweep.numeric else range(len(sweep.values)), np.float64)
+    shown, numeric = sweep.axis.shown, sweep.axis.numeric
+    places = np.asarray(shown if numeric else range(len(shown)), np.float64)
     for number, trace in enumerate(sweep.traces):
-        nudge = 0.0 if sweep.numeric else 0.08 * (number - (len(sweep.traces) - 1) / 2)  # words have room beside them
+        nudge = 0.0 if numeric else 0.08 * (number - (len(sweep.traces) - 1) / 2)  # words have room beside them
         draw_trace(axes, places + nudge, trace)
-    if sweep.numeric:
+    if numeric:
         if places.min() > 0.0 and places.max() >= WIDE * places.min():
             axes.set_xscale("log")
         axes.margins(x=0.05)
     else:
         axes.set_xlim(-0.5, len(places) - 0.5)
-    drawn = np.array([[trace.means, trace.highs, trace.lows] for trace in sweep.traces])
+    drawn = np.array([(loss.value, loss.high, loss.low) for trace in sweep.traces for _, loss in trace])
     if far_apart(drawn if drawn.min() > 0.0 else drawn[:, :2]):  # a lower end below 0 has no logarithm
         axes.set_yscale("log", nonpositive="clip")
     elif drawn[:, 0].min() >= 0.0:
         axes.set_ylim(bottom=0.0)
     figures.plain_numbers(axes)
-    if not sweep.numeric:
-        axes.set_xticks(places, [fitting(str(value)) for value in sweep.values])
-    axes.set(xlabel=fitting(sweep.parameter), title=sweep.quantity)
+    if not numeric:
+        axes.set_xticks(places, [fitting(str(value)) for value in shown])
+    axes.set(xlabel=fitting(sweep.axis.parameter), title=sweep.quantity)
 
 
-def draw_trace(axes: "Axes", places: Floats, trace: "Trace") -> None:
+def draw_trace(axes: "Axes", places: Floats, trace: "Sequence[Point]") -> None:
     """A line in the colour of its policy, or in grey where each point is another policy."""
-    looks = [figures.look(place) for place in trace.places]
-    colour, dashes = looks[0] if len(set(trace.places)) == 1 else ("#9a9a9a", "-")
-    axes.plot(places, trace.means, dashes, color=colour, zorder=2)
-    for at, mean, low, high, (own, _) in zip(places, trace.means, trace.lows, trace.highs, looks, strict=True):
-        below_above = [[max(mean - low, 0.0)], [max(high - mean, 0.0)]]
-        axes.errorbar(at, mean, below_above, fmt="o", markersize=4, capsize=2.5, linewidth=1, color=own, zorder=3)
+    colour, dashes = figures.look(trace[0].place) if len({point.place for point in trace}) == 1 else ("#9a9a9a", "-")
+    axes.plot(places, [loss.value for _, loss in trace], dashes, color=colour, zorder=2)
+    for at, (place, loss) in zip(places, trace, strict=True):
+        below_above = [[max(loss.value - loss.low, 0.0)], [max(loss.high - loss.value, 0.0)]]
+        own, _ = figures.look(place)
+        axes.errorbar(at, loss.value, below_above, fmt="o", markersize=4, capsize=2.5, linewidth=1, color=own, zorder=3)

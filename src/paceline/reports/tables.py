@@ -194,12 +194,14 @@ def written(value: float, digits: int) -> str:
 
 
 def mean_and_interval(values: npt.NDArray[np.float64] | npt.NDArray[np.int64]) -> str:
-    """Mean over trials and its 95 % interval by Student's t; a single trial has none.
+    """Mean over trials and its 95 % interval by Student's t; a single trial has none. That of a count is not below 0.
 
     >>> mean_and_interval(np.array([1000.0, 1200.0, 1100.0])), mean_and_interval(np.array([3.25]))
     ('1,100 [852, 1,348]', '3.2')
+    >>> mean_and_interval(np.array([0, 0, 9]))
+    '3.0 [0.0, 15.9]'
     """
-    found = mean_of(values.astype(np.float64))
+    found = mean_of(values)
     return found.written(partial(written, digits=0 if abs(found.value) >= 100 else 1))
 
 

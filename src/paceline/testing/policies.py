@@ -1,6 +1,7 @@
 """Does a policy keep the rules of the form? Played simulated, live, saved half way, and without the compiler."""
 
 import math
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Set
 from dataclasses import replace
@@ -39,7 +40,7 @@ TWO = Problem.beta(
 Choices = list[int]  # the arm of every round; below 0 or beyond the last for none
 
 
-def check_policy(policy: PolicyLike, problem: Problem | None = None) -> None:
+def check_policy(policy: PolicyLike, problem: Problem | None = None, *, progress: bool = False) -> None:
     """Raise `InvalidPolicy`, with one line per broken rule, unless the policy keeps the rules of the form.
 
     It must be made of functions of the right form that compile, choose arms and reasons that exist, draw random numbers
@@ -48,7 +49,8 @@ def check_policy(policy: PolicyLike, problem: Problem | None = None) -> None:
     place of compiled code (where indices out of bounds come to light, too).
 
     Without a ``problem`` it plays one with one resource, one in which arms have largest costs of their own, and one
-    with two resources unless the policy is for one only.
+    with two resources unless the policy is for one only. The first time most of it is the compiler's work, which may
+    take half a minute; with ``progress`` it says on standard error what it does.
 
     >>> check_policy("uniform")
     """
@@ -57,6 +59,10 @@ def check_policy(policy: PolicyLike, problem: Problem | None = None) -> None:
     several = [] if chosen.resources == 1 else [TWO]
     broken: dict[str, None] = {}
     for each in [problem] if problem is not None else [ONE, OWN_LIMITS, *several]:
+        if progress:
+            resources = f"{len(each.resources)} resource{'s' * (len(each.resources) > 1)}"
+            compiled = "" if isinstance(chosen, PythonPolicy) else ", compiled first if it is new"
+            print(f"{chosen.name}: {each.arms} arms, {resources}{compiled} ...", file=sys.stderr, flush=True)
         broken.update(dict.fromkeys(rules_broken(chosen, each)))
     if broken:
         raise InvalidPolicy("\n".join(broken))
