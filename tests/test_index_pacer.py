@@ -227,7 +227,7 @@ class Naive:
                     continue
                 money = math.log(max(1, top / self.c))
             x = self.evidence(i, price, level)
-            index = min(index + x + min(x, 1.5), math.log(16 * self.count) + 1.4 * n - rarity) + money
+            index = min(index + x + min(x, 1.5), math.log(32 * (self.count - 1)) + 2 * n - rarity) + money
             cheap = room and j != k and k < self.count and n and rho[i] <= self.c
             if index < least and not (cheap and h >= self.needed(t, j, i)):
                 found, least = i, index

@@ -28,7 +28,7 @@ from paceline.policies.common_prior import (
 STEEPNESS = 1.5  # evidence up to this counts twice
 EXPONENT = 1.15  # of the pulls in the index
 SHIFT = 0.7
-AGAIN = 1.4  # log of how much longer an arm is made to wait for each further look, whatever speaks against it
+AGAIN = 2.0  # log of how much longer an arm is made to wait for each further look, whatever speaks against it
 FEW = 50.0  # rounds' income below which a rival's experience lowers the index, once it is beyond
 EXPERIENCED = 7.0  # log of its pulls
 CROWD = 8.0  # arms; the more there are beyond, the longer an arm that was tried must wait for another look
@@ -161,7 +161,7 @@ def rival_of(state: State, rise: float, arm: int) -> Rival:
         rarity=rarity,
         rise=rise * max(pulls - EXPERIENCED, 0.0),
         crowd=crowd_of(state.arms.pulls.size, pulls),
-        latest=math.log(0.5 * state.arms.pulls.size / SHARE) - rarity,
+        latest=math.log(max(state.arms.pulls.size - 1, 1) / SHARE) - rarity,
     )
 
 
@@ -183,8 +183,8 @@ def index_of(state: State, lows: Lows, price: float, level: float, rival: Rival,
     income so far. An untried arm waits for no crowd.
 
     What is believed of an arm that was hardly tried is what the others are like, and it may be wholly different. So the
-    index is at most  log(16 K) + log(N / n) + 1.4 n:  an arm is tried when one pull takes 1 / (16 K) of what went into
-    its rival, and again when there is four times as much, whatever speaks against it.
+    index is at most  log(32 (K - 1)) + log(N / n) + 2 n:  an arm is tried when one pull takes 1 / (32 (K - 1)) of what
+    went into its rival, and again when there is e^2 times as much, whatever speaks against it.
     """
     clocks, rate, top = state.memory.clocks, state.rate[0], state.largest[arm, 0]
     if pulls_made(state, arm) == 0:
