@@ -137,19 +137,23 @@ def put_part(memory: Beliefs, arm: int, side: int, sample: Sample) -> float:
 
     So much its mean counts in the common one; with no outcome known it says nothing. Nor does an arm that
     never varies say how much the others do: a default arm of fixed reward would else make one failure of any other arm
-    look like proof.
+    look like proof. And a cost that never varies is a price: it is near the largest cost of its own arm because that is
+    the price, which says nothing of arms whose costs vary far below their largest. (That it has been 0 so far is
+    another matter: costs may be rare.)
     """
     if sample.n == 0.0:
         return 0.0
     n, mean, within = sample
     weight = n / (n + memory.common[side, STRENGTH])
     part, common = memory.parts[arm, side], memory.common[side]
-    common[TOTAL] += mean * weight - part[0]
-    common[WEIGHT] += weight - part[1]
+    varies = n < ALIKE or within > ROUNDING * n
+    share = weight if varies or side == 0 or mean == 0.0 else 0.0
+    between = largest_spread(sample) if varies else 0.0
+    common[TOTAL] += mean * share - part[0]
+    common[WEIGHT] += share - part[1]
     common[WITHIN] += within - part[2]
-    between = largest_spread(sample) if n < ALIKE or within > ROUNDING * n else 0.0
     common[BETWEEN] += between - part[3]
-    part[0], part[1], part[2], part[3] = mean * weight, weight, within, between
+    part[0], part[1], part[2], part[3] = mean * share, share, within, between
     return float(weight)
 
 
@@ -241,8 +245,8 @@ def share_correlation(
     """The common correlation  r = sum n cov / sqrt(sum n v  sum n w)  of two sides, less what chance may have done.
 
     With  M = sum (n - 1)  its standard error is about  1 / sqrt(M),  and  r max(1 - 9 / (M r^2), 0)  is kept: up to
-    three standard errors count as none, so that nothing is made of arms whose rewards and costs are independent. Nor is
-    of outcomes that do not vary: what is left of their sums is rounding.
+    three standard errors count as none, so that nothing is made of arms whose rewards and costs are independent. Arms
+    of which one side has not varied yet say nothing: their pulls in M would make proof of two pulls of another arm.
     """
     together, firsts, seconds, pulls = 0.0, 0.0, 0.0, 0.0
     for arm in range(state.arms.pulls.size):
@@ -250,13 +254,15 @@ def share_correlation(
         if n > 1:
             _, one = span_of(state, lows, arm, first)
             _, other = span_of(state, lows, arm, second)
-            together += coupling(state, memory, arm, first, second, resources) / (one * other)
-            firsts += scatter(state, arm, first) / (one * one)
-            seconds += scatter(state, arm, second) / (other * other)
-            pulls += n - 1.0
+            own, others = scatter(state, arm, first) / (one * one), scatter(state, arm, second) / (other * other)
+            if min(own, others) > ROUNDING * n:  # below that it is rounding
+                together += coupling(state, memory, arm, first, second, resources) / (one * other)
+                firsts += own
+                seconds += others
+                pulls += n - 1.0
     shared, pair = memory.shared, pair_of(first, second, resources)
     shared[pair] = 0.0
-    if min(firsts, seconds) > ROUNDING * pulls:
+    if pulls > 0.0:
         correlation = together / math.sqrt(firsts * seconds)
         if pulls * correlation * correlation > CHANCE:
             shared[pair] = correlation - CHANCE / (pulls * correlation)

@@ -18,6 +18,8 @@ from paceline.policies.common_prior import (
     SPREAD,
     STRENGTH,
     THIRD,
+    TOTAL,
+    WEIGHT,
     Lows,
     is_known,
     span_of,
@@ -26,6 +28,7 @@ from paceline.policies.common_prior import (
 STEEPNESS = 1.5  # evidence up to this counts twice
 EXPONENT = 1.15  # of the pulls in the index
 SHIFT = 0.7
+AGAIN = 2.0  # log of how much longer an arm is made to wait for each further look, whatever speaks against it
 FEW = 50.0  # rounds' income below which a rival's experience lowers the index, once it is beyond
 EXPERIENCED = 7.0  # log of its pulls
 CROWD = 8.0  # arms; the more there are beyond, the longer an arm that was tried must wait for another look
@@ -42,6 +45,7 @@ class Rival(NamedTuple):
     rarity: float  # which is so much
     rise: float  # what an arm of no experience has off its index
     crowd: float  # what an arm that was tried has on top of it
+    latest: float  # the index that an untried arm has at most, but for its price
 
 
 @kernel
@@ -84,9 +88,11 @@ def evidence(state: State, lows: Lows, price: float, level: float, arm: int) -> 
 
     The value  mu - lam rho  of an arm is short of the level by g. With A the variance of the belief about it and S the
     third cumulant,  x = g^2 / (2 max(A + g S / (3 A), A / 10)):  the normal divergence, corrected for skew. The prior
-    counts as evidence of its strength.
+    counts as evidence of its strength. As long as no arm has earned anything, nothing speaks against any.
     """
     memory, pulls = state.memory, pulls_made(state, arm)
+    if memory.common[0, TOTAL] == 0.0 and memory.common[0, WEIGHT] > 0.0:
+        return 0.0
     reward = memory.beliefs[arm, 0, CENTRE] if is_known(state, arm, 0) else memory.common[0, MEAN]
     gap = level - reward + price * believed_cost(state, lows, arm)
     if gap <= 0.0:
@@ -155,6 +161,7 @@ def rival_of(state: State, rise: float, arm: int) -> Rival:
         rarity=rarity,
         rise=rise * max(pulls - EXPERIENCED, 0.0),
         crowd=crowd_of(state.arms.pulls.size, pulls),
+        latest=math.log(max(state.arms.pulls.size - 1, 1) / SHARE) - rarity,
     )
 
 
@@ -174,6 +181,10 @@ def index_of(state: State, lows: Lows, price: float, level: float, rival: Rival,
     where rewards are rare, both log n are less (`rarity_of`), but not below 0. An arm that has had as much as its rival
     is not explored, nor one that the headroom does not cover, unless one pull of it takes no more than a share of the
     income so far. An untried arm waits for no crowd.
+
+    What is believed of an arm that was hardly tried is what the others are like, and it may be wholly different. So the
+    index is at most  log(32 (K - 1)) + log(N / n) + 2 n:  an arm is tried when one pull takes 1 / (32 (K - 1)) of what
+    went into its rival, and again when there is e^2 times as much, whatever speaks against it.
     """
     clocks, rate, top = state.memory.clocks, state.rate[0], state.largest[arm, 0]
     if pulls_made(state, arm) == 0:
@@ -191,7 +202,7 @@ def index_of(state: State, lows: Lows, price: float, level: float, rival: Rival,
     if index >= most:  # whatever speaks against it
         return math.inf
     x = evidence(state, lows, price, level, arm)
-    return index + x + min(x, STEEPNESS)
+    return min(index + x + min(x, STEEPNESS), rival.latest + money + AGAIN * pulls_made(state, arm))
 
 
 @kernel

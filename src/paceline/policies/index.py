@@ -210,7 +210,11 @@ def edge_arm(state: State, arm: int) -> int:
 
 @kernel
 def pace_base(state: State, base: Base) -> Decision:
-    """The arm of the base that is due; a base on the edge is paced between its neighbours on the hull."""
+    """The arm of the base that is due; a base on the edge is paced between its neighbours on the hull.
+
+    What stands in for an arm that the headroom does not cover costs less than comes in. Else it would be pulled again
+    and again, and the headroom would never cover the other.
+    """
     count, single = state.arms.pulls.size, base.expensive == base.cheap
     if base.cheap < count:
         due = edge_arm(state, base.cheap)
@@ -224,7 +228,7 @@ def pace_base(state: State, base: Base) -> Decision:
     if arm == count or affords(state, arm):
         other = base.cheap if arm == base.expensive else base.expensive
         return Decision(arm, SINGLE if single else PACED, other)
-    return Decision(best_affordable(state, base.price), STAND_IN, arm)
+    return Decision(best_affordable(state, base.price, state.rate[0]), STAND_IN, arm)
 
 
 @kernel
@@ -312,7 +316,8 @@ class IndexPacer(Policy):
            index = x + min(x, 1.5) + 1.15 log n - 0.7 + crowd + log(N / n) - rise 50 / (N + 50) max(log n_r - 7, 0).
        The arm with the smallest index is explored if that is below log N_r, the experience of the rival. ``crowd`` is 0
        up to eight arms; with K of them, twice log(K / 8) at first and once in the end (`crowd_of`). Where rewards are
-       rare, pulls teach little: log n, log n_r and log N_r are less then (`rarity_of`).
+       rare, pulls teach little: log n, log n_r and log N_r are less then (`rarity_of`). As an arm may be unlike all
+       others, its index is at most  log(32 (K - 1)) + log(N / n) + 2 n.  As long as no arm has earned anything, x is 0.
     3. Saving. An arm that the headroom does not cover is saved up for with the cheap arm of the base, but only if one
        pull takes at most 1/32 of the income so far: nothing is given up for an arm that was lucky twice.
     4. Pacing. Else the base is paced, as by `ThompsonPacer`; one that costs just the rate is kept between its

@@ -85,7 +85,9 @@ def pace(state: State, expensive: int, cheap: int) -> Decision:
     """The expensive arm of a base when the headroom allows, else the cheap one; the tag is the other arm of the base.
 
     Where largest costs differ the headroom may be short of the arm that is due and yet cover another. Then the best of
-    those stands in, at the means in the scratch arrays and the price of the base, if it is worth its cost.
+    those stands in, at the means in the scratch arrays and the price of the base, if it is worth its cost. It may cost
+    more than comes in: a policy that draws has another base in the next round, and to leave such arms out was measured
+    to lose more than it gains.
     """
     arm, reason, other = expensive, SINGLE, expensive
     if expensive != cheap:
@@ -97,7 +99,7 @@ def pace(state: State, expensive: int, cheap: int) -> Decision:
     if arm == state.arms.pulls.size or affords(state, arm):
         return Decision(arm, reason, other)
     price = base_price(state.scratch.rewards, state.scratch.costs[0], expensive, cheap)
-    return Decision(best_affordable(state, price), STAND_IN, arm)
+    return Decision(best_affordable(state, price, math.inf), STAND_IN, arm)
 
 
 @kernel
@@ -119,12 +121,14 @@ def fill_means(state: State) -> None:
 
 
 @kernel
-def best_affordable(state: State, price: float) -> int:
-    """The arm worth most at the price among those that the headroom covers; -1 if none is worth its cost."""
+def best_affordable(state: State, price: float, most: float) -> int:
+    """The arm worth most at the price among those that the headroom covers and that cost less than ``most`` on average;
+    -1 if none is worth its cost.
+    """
     rewards, costs = state.scratch.rewards, state.scratch.costs[0]
     best, best_value = SKIP, 0.0
     for i in range(rewards.size):
         value = rewards[i] - price * costs[i]
-        if value > best_value and affords(state, i):
+        if value > best_value and costs[i] < most and affords(state, i):
             best, best_value = i, value
     return best

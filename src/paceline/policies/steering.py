@@ -73,7 +73,7 @@ def follow_base(state: State) -> Decision:
     """The arm that is due under the base that `find_base` found; the tag is that arm.
 
     Where the headroom does not cover the arm that is due, the best of the arms that it covers stands in, if it is worth
-    its costs at the prices of the base.
+    its costs at the prices of the base and lets grow what is lacking.
     """
     scratch, resources, memory = state.scratch, state.resources, state.memory
     arms = memory.in_base.size
@@ -86,9 +86,21 @@ def follow_base(state: State) -> Decision:
     best, best_value = SKIP, 0.0
     for i in range(arms):
         value = worth(scratch.rewards, scratch.costs, program.prices, i, resources)
-        if value > best_value and affords(state, i):
+        if value > best_value and affords(state, i) and lets_grow(state, i, arm):
             best, best_value = i, value
     return Decision(best, STAND_IN, arm)
+
+
+@kernel
+def lets_grow(state: State, arm: int, wanted: int) -> bool:
+    """Whether an arm, by the means in the scratch arrays, uses less than comes in of all that the wanted arm lacks.
+
+    Else it would be pulled again and again, and the headroom would never cover the other.
+    """
+    for d in range(len(state.resources)):
+        if state.headroom[d] < state.largest[wanted, d] and state.scratch.costs[d, arm] >= state.rate[d]:
+            return False
+    return True
 
 
 @kernel
