@@ -118,7 +118,12 @@ def breakdown() -> None:
         if label == "thompson":
             limits = [pl.theory.limit(results.problem, int(at)) for at in results.rounds]
             axes.plot(results.rounds, limits, ":", color=RED, label="the limit")
-        axes.set(xscale="log", xlabel="Round", title=f"{title}: {results[label].steady_regret[:, -1].mean():,.0f} lost")
+        axes.set(
+            xscale="log",
+            xlabel="Round",
+            ylabel="Steady regret",
+            title=f"{title}: {results[label].steady_regret[:, -1].mean():,.0f} lost",
+        )
         axes.set_ylim(bottom=0)
         axes.margins(x=0)
         axes.legend(loc="upper left", reverse=True)
@@ -246,11 +251,11 @@ def growth(results: pl.Results, others: pl.Results) -> None:
                 axes.plot(run.rounds, run.steady_regret.mean(axis=0), "--", color=BLUE, linewidth=1, label="its mean")
             axes.fill_between(run.rounds, low, high, color=COLOURS[label], alpha=0.15, linewidth=0)
         axes.plot(results.rounds, limits, ":", color="black", label="the limit")
-        axes.set(xscale="log", xlabel="Round")
+        axes.set(xscale="log", xlabel="Round", ylabel="Steady regret")
         axes.margins(x=0)
     for label, colour, style in (("suak", "#E69F00", "-"), ("oracle", GREY, "--")):
         far.plot(others.rounds, np.median(others[label].steady_regret, axis=0), style, color=colour, label=label)
-    near.set(ylim=(0, None), title="Steady regret: median, 10 to 90 % of trials")
+    near.set(ylim=(0, None), title="Median, 10 to 90 % of trials")
     far.set(yscale="log", ylim=(1, None), title="The same, with SUAK and the oracle")
     named = {}
     for axes in (near, far):
@@ -285,7 +290,7 @@ def spread(results: pl.Results) -> None:
         tails.step(values, share, where="pre", color=COLOURS[label], label=label)
         tails.plot(values[-1], share[-1], "o", color=COLOURS[label], markersize=4)
     tails.axvline(limit, color="black", linewidth=1.2, linestyle=":", label="the limit")
-    tails.set(yscale="log", title="Share of trials that lose at least so much")
+    tails.set(yscale="log", ylabel="Share of trials", title="That lose at least so much")
     tails.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100.0 * value:g} %"))
     tails.yaxis.set_minor_formatter(NullFormatter())
     tails.legend(loc="center right", handlelength=1.2, handletextpad=0.5)

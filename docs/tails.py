@@ -69,8 +69,9 @@ def draw(found: dict[str, dict[str, list[float]]]) -> None:
             panel.set_ylim(0, 1.15 * max(tail for _, tail in points.values()))
             name_points(panel, {label.rpartition("=")[2]: point for label, point in dial.items()})
             panel.set_title(kind)
-            panel.set_xlabel("mean" if kind == "8 arms" else "mean / median of the default")
-        figure.axes[0].set_ylabel("99.9 % of the trials lose less")
+            unit = "" if kind == "8 arms" else ", in medians of the default"
+            panel.set_xlabel(f"mean{unit}")
+            panel.set_ylabel(f"99.9 % lose less{unit}")
         figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
         figure.savefig(IMAGES / "tails.png")
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import paceline as pl
 from paceline import statistics
 
 pytestmark = pytest.mark.statistical
@@ -110,6 +111,24 @@ def test_intervals_over_trials_cover(kind, trials):
             )
     count = regret.shape[1] * samples
     assert (held / count).min() >= least(0.88, count), held / count
+
+
+@pytest.mark.parametrize(
+    ("problem", "claimed"),
+    [(pl.paper.eight_arms(), 0.85), (pl.problems.family("bernoulli", 2, seed=5)[1], 0.72)],
+    ids=["8 arms", "a wild tail"],
+)
+def test_what_intervals_over_trials_cover_where_the_tail_is_heavy(problem, claimed):
+    """Of the pacers, the default among them. A pool of trials is needed that has the tail: it is played here."""
+    results = pl.simulate(problem, ["index", "thompson"], rounds=20_000, trials=1000, seed=77, checkpoints=1)
+    generator = np.random.default_rng(4)
+    for run in results.values():
+        regret = run.steady_regret[:, -1]
+        assert stats.kurtosis(regret) > 10.0
+        for trials in (4, 10, 20):
+            samples = [statistics.mean_of(regret[generator.integers(1000, size=trials)]) for _ in range(SAMPLES)]
+            held = np.mean([mean.low <= regret.mean() <= mean.high for mean in samples])
+            assert held >= least(claimed), (trials, held)
 
 
 @pytest.mark.parametrize("trials", [4, 10])

@@ -14,9 +14,12 @@ highest of 24 cases:
     t, the bias of few trials taken out (`log_means`)    91  94  96    92  94  95    93  95  96
 
 Intervals over trials on one problem (`mean_of`, `mean_difference`, `mean_ratio`) cover 86 to 95 % with 4 to 20 trials:
-a sample that has missed the tail of the regret does not know of it. For the same reason `beyond_noise`, which chance
-should pass once in 370 times, is passed by it 0.5 to 5 times in 100; with 4 trials 3 plain standard errors would be 7
-to 12 times. tests/test_coverage.py measures all this again.
+a sample that has missed the tail of the regret does not know of it. Where the tail is wilder than in these pools they
+cover less. Of pools of 1,000 trials of 20,000 rounds: index 89 to 90 % and thompson 87 to 89 % on the paper's 8 arms
+(excess kurtosis 31 and 55), 76 to 88 % and 75 to 80 % on `family("bernoulli", 2, seed=5)[1]` (301 and 164), where
+epsilon-greedy has 49 % with 4 trials. No interval from 20 trials knows of what happens in one of a hundred. For the
+same reason `beyond_noise`, which chance should pass once in 370 times, is passed by it 0.5 to 5 times in 100; with 4
+trials 3 plain standard errors would be 7 to 12 times. tests/test_coverage.py measures all this again.
 """
 
 import math
