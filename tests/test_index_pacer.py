@@ -342,6 +342,18 @@ def test_late_news_does_not_make_it_ask_for_one_arm_again_and_again():
     assert lost_with_late_rewards(500) < 2.2 * at_once
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("late", [1, 50, 500, {"batch": 100}], ids=str)
+def test_with_news_of_both_sides_late_it_keeps_up_with_one_that_draws(late):
+    # It is deterministic: what it does not know of yet must not make it ask for one arm again and again.
+    results = pl.simulate(
+        pl.paper.eight_arms(), ["index", "thompson"], rounds=12_000, trials=8, seed=6, delay=late, checkpoints=1
+    )
+    lost, drawn = (run.steady_regret[:, -1] for run in results.values())
+    noise = 3.0 * (lost - drawn).std(ddof=1) / 8**0.5
+    assert lost.mean() < 1.2 * drawn.mean() + noise
+
+
 def test_before_any_news_all_arms_are_asked_for_alike():
     bandit = pl.Bandit(["a", "b", "c", "d"], budget=1.0, policy="index")
     asked = Counter(bandit.ask().arm for _ in range(200))
