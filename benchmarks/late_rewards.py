@@ -1,6 +1,7 @@
 """Clicks that come late or never, with `silence`: what is learned when, how honest the numbers are, what it costs.
 
-A live bandit is told costs at once and clicks up to a window later. Four rules are compared on the same problems, the first the one to be cured:
+A live bandit is told costs at once and clicks up to a window later. Four rules are compared on the same problems, the
+first the one to be cured:
 
     as told      clicks teach when they come, silences when the window is over
     same age     every reward teaches when its window is over

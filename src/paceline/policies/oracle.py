@@ -87,8 +87,8 @@ class Oracle(Policy):
     round on average, with the variance v_k of the cost of k. The chance that it falls by x on the way is about  exp(-2
     x (c - rho_k) / v_k)  (the Lundberg exponent of a random walk), so  B = v_k / (2 (c - rho_k))  makes a guard skip in
     round t about 1/t likely: O(log T) rounds lost to skips and O(log T) budget unspent. With the null arm as k there is
-    nothing to fear: j is pulled whenever the guard allows it. An arm that costs just c has no drift that could bring the
-    headroom back: it is kept between its neighbours on the hull (edge.py).
+    nothing to fear: j is pulled whenever the guard allows it. An arm that costs just c has no drift that could bring
+    the headroom back: it is kept between its neighbours on the hull (edge.py).
 
     With several resources it steers the optimal base as the Thompson pacer steers the drawn one.
 
