@@ -11,6 +11,7 @@ import pytest
 from lanes import first_of
 
 import paceline as pl
+from docs import traps
 from paceline.kernels.state import GUARD
 from paceline.policies import make_policy
 from paceline.policies.common_prior import CENTRE, SPREAD
@@ -279,34 +280,10 @@ def test_a_default_arm_that_never_varies_does_not_make_one_failure_look_like_pro
     assert run.steady_regret[:, -1].max() < 200.0
 
 
-TRAPS = {
-    # What an arm loses that is never tried, or a base that is never paid for, grows with the rounds. Without the rules
-    # against it the median lost 19,200, 19,200, 720, 2,900 and 740 in 60,000 rounds.
-    "a flat price beside a cost that varies": pl.Problem(
-        [pl.Bernoulli(0.2), pl.Bernoulli(0.5)], [pl.Constant(0.1), pl.Beta(0.06)], budget=0.09, max_costs=[0.1, 1.0]
-    ),
-    "a fixed reward, too": pl.Problem(
-        [pl.Constant(0.2), pl.Bernoulli(0.5)], [pl.Constant(0.1), pl.Beta(0.06)], budget=0.09, max_costs=[0.1, 1.0]
-    ),
-    "the cheapest arm never earns": pl.Problem(
-        [pl.Constant(0.0), pl.Bernoulli(0.3)],
-        [pl.Scaled(pl.Beta(0.5), 0.1), pl.Beta(0.2)],
-        budget=0.05,
-        max_costs=[0.1, 1.0],
-    ),
-    "flat prices above the budget": pl.Problem(
-        [pl.Bernoulli(0.2), pl.Bernoulli(0.5), pl.Bernoulli(0.6)],
-        [pl.Beta(0.1), pl.Constant(0.5), pl.Constant(0.9)],
-        budget=0.3,
-        max_costs=[1.0, 0.5, 0.9],
-    ),
-    "a small arm that costs more than comes in": pl.problems.family("inventory", 10, seed=9091)[9],
-}
-
-
-@pytest.mark.parametrize("name", first_of(TRAPS, *list(TRAPS)[1:]))
+@pytest.mark.parametrize("name", first_of(traps.WITHOUT_A_TRAP, *traps.WITHOUT_A_TRAP[1:]))
 def test_falls_into_no_trap(name):
-    problem = TRAPS[name]
+    """Without the rules against them the median loses 19,200, 19,200, 2,900, 720 and 740 in 60,000 rounds."""
+    problem = traps.PROBLEMS[name]
     run = pl.simulate(problem, "index", rounds=20_000, trials=12, seed=5, checkpoints=[10_000, 20_000])["index"]
     half, end = np.median(run.steady_regret, axis=0)
     assert end < 1.3 * half + 5.0
