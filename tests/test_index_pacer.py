@@ -236,7 +236,7 @@ class Naive:
 
     def on_edge(self, t, h, arm, mu, rho):
         v = self.variance(arm)
-        if t * (self.c - rho[arm]) ** 2 >= 9 * v:
+        if not any(map(any, self.rewards.seen)) or t * (self.c - rho[arm]) ** 2 >= 9 * v:
             return None
         cheaper = {
             i: (mu[arm] - mu[i]) / (rho[arm] - rho[i]) for i in range(self.count) if rho[i] < min(rho[arm], self.c)

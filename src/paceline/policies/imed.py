@@ -55,6 +55,13 @@ def pulls_made(state: State, arm: int) -> int:
 
 
 @kernel
+def has_earned_nothing(state: State) -> bool:
+    """Whether rewards are known, and all of them were 0. What is believed of them then tells no arm from another."""
+    rewards = state.memory.common[0]
+    return bool(rewards[TOTAL] == 0.0 and rewards[WEIGHT] > 0.0)
+
+
+@kernel
 def log_pulls(state: State, arm: int) -> float:
     """The logarithm of the pulls made, 0 for none."""
     if state.pending[arm] == 0:
@@ -91,7 +98,7 @@ def evidence(state: State, lows: Lows, price: float, level: float, arm: int) -> 
     counts as evidence of its strength. As long as no arm has earned anything, nothing speaks against any.
     """
     memory, pulls = state.memory, pulls_made(state, arm)
-    if memory.common[0, TOTAL] == 0.0 and memory.common[0, WEIGHT] > 0.0:
+    if has_earned_nothing(state):
         return 0.0
     reward = memory.beliefs[arm, 0, CENTRE] if is_known(state, arm, 0) else memory.common[0, MEAN]
     gap = level - reward + price * believed_cost(state, lows, arm)

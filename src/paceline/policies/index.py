@@ -15,7 +15,7 @@ from paceline.kernels.state import GUARD, SKIP, Decision, State
 from paceline.policies.common_prior import CENTRE, Beliefs, Lows, is_known, new_beliefs, pairs, renew_arm, take_in
 from paceline.policies.drawn_base import EXPLORED, steer_drawn
 from paceline.policies.edge import cheaper_neighbour, observed_squares, pace_on_edge, seems_on_edge
-from paceline.policies.imed import believed_cost, index_of, learn_clock, pulls_made, rival_of
+from paceline.policies.imed import believed_cost, has_earned_nothing, index_of, learn_clock, pulls_made, rival_of
 from paceline.policies.pacing import (
     PACED,
     REASONS,
@@ -200,9 +200,12 @@ def explore(state: State, lows: Lows, base: Base, arm: int) -> Decision:
 
 @kernel
 def edge_arm(state: State, arm: int) -> int:
-    """The arm to pull if this one costs just the rate, as far as can be told; else -1."""
+    """The arm to pull if this one costs just the rate, as far as can be told; else -1.
+
+    Prices of arms that have earned nothing would say which of two kinds of nothing is worth waiting for.
+    """
     n, squares = observed_squares(state, arm)
-    if seems_on_edge(state, state.rate[0] - state.scratch.costs[0, arm], n, squares):
+    if not has_earned_nothing(state) and seems_on_edge(state, state.rate[0] - state.scratch.costs[0, arm], n, squares):
         cheaper = cheaper_neighbour(state, arm)
         return pace_on_edge(state, arm, cheaper, headroom_for(state, arm, cheaper), squares / n)
     return -1
