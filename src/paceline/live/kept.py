@@ -149,23 +149,25 @@ class Kept(Booking):
         with self._lock:
             if self._stopped is not None:
                 self._look_again()
-            journal = self._journal
-            if journal is not None:
-                self._look_at(journal)
-        if journal is not None:
+        if self._journal is not None:
             self._commit()
 
     def close(self) -> None:
-        """Close the journal, which frees it for others; a bandit with a journal cannot be used afterwards."""
+        """Close the journal, which frees it for others; a bandit with a journal cannot be used afterwards.
+
+        If the journal is not as it was written, because somebody has removed, replaced or cut it, this is said now.
+        """
         if self._keeper is not None:
             self._keeper.finish()  # while others may go on
         with self._lock:
             if self._keeper is not None and self._journal is not None:
                 self._keeper.finish()
                 with signals_held():
-                    self._journal.close()
                     if self._stopped is None:
+                        if not self._journal.closed:
+                            self._look_at(self._journal)
                         self._stopped = CLOSED_BY_USER
+                    self._journal.close()
 
     def __enter__(self) -> Self:
         return self
