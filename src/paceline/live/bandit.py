@@ -336,8 +336,8 @@ class Bandit(Kept):
         """Income besides the budget of each round: at once, or in equal parts ``over`` the rounds to come.
 
         A policy takes all headroom as leave to spend. A weekly grant that should last the week is better credited over
-        the rounds of a week; what is still held back then is spread anew together with it. The policy's rate is what
-        came in per round so far, unless ``rate`` is false: then the policy is told nothing of this income.
+        the rounds of a week; what is still held back then is spread anew together with it. The policy's rate is the
+        budget and what was credited per round so far, unless ``rate`` is false: then it is told nothing of this income.
         """
         self._change(lambda ledger, now: requests.credit(ledger, amount, over, rate, now))
 
