@@ -1,7 +1,9 @@
 """Files that are written whole or not at all, and files that keep other processes out."""
 
 import glob
+import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +21,15 @@ def all_or_nothing(path: Path) -> Iterator[Path]:
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def is_device(path: str | os.PathLike[str]) -> bool:
+    """Whether a device or a pipe is there: it has no end, or makes who opens it wait, and must not be replaced."""
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
 def left_behind(path: Path) -> list[Path]:

@@ -19,7 +19,7 @@ from paceline.live.events import Ask
 from paceline.live.log import ALWAYS, Span
 from paceline.live.reading import read_parts
 from paceline.live.rounds import Round, Rounds, follow
-from paceline.live.segments import check_no_journal
+from paceline.live.segments import check_replaceable
 from paceline.parquet import table_of, write_tables
 from paceline.policies import PolicyLike
 from paceline.problems.resources import cost_columns
@@ -58,7 +58,7 @@ def write_rounds(
     span: Span = ALWAYS,
 ) -> int:
     """Write the rounds of a journal that began in a span of time to a file; gives how many."""
-    check_no_journal("the table", target)
+    check_replaceable("the table", target)
     if not target.parent.is_dir():
         raise InvalidValue(f"the table must be a file in a folder that exists, got {target}")
     rounds = Rounds(policy)

@@ -18,7 +18,7 @@ from paceline.live.events import Opened
 from paceline.live.keeper import KEEP, Keeper
 from paceline.live.options import check_options, check_path
 from paceline.live.picture import picture_of
-from paceline.live.segments import check_no_journal
+from paceline.live.segments import check_replaceable
 from paceline.policies import PolicyLike
 
 LOG = logging.getLogger("paceline")
@@ -111,7 +111,7 @@ class Kept(Booking):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one readable JSON file, all or nothing."""
         check_path("path", path)
-        check_no_journal("path", Path(path))
+        check_replaceable("path", Path(path))
         with self._lock:
             self._check_books()
             self._ledger.config.to_dict()  # a setting that no file can hold is named before all else

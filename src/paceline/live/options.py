@@ -37,5 +37,5 @@ def check_path(thing: str, value: object) -> None:
         name = os.fsencode(value)
     except UnicodeError:
         name = b"\0"
-    if b"\0" in name:
+    if not name or b"\0" in name:
         raise InvalidValue(f"{thing} must be a path that a file can have, got {os.fspath(value)!r}")
