@@ -163,6 +163,7 @@ PLACES = {
     "nothing": lambda _: Path("/dev/null"),
     "no folder": lambda folder: folder / "missing" / "file",
     "no name": lambda _: "",
+    "here": lambda _: ".",
     "NUL": lambda folder: f"{folder}/a\0b",
     "a pipe": pipe,
     "a long name": lambda folder: folder / ("x" * 300),
@@ -191,7 +192,7 @@ def test_a_place_where_nothing_can_be_saved(tmp_path, place):
 
 @pytest.mark.parametrize("device", ["zero", "full", "null"])
 def test_a_device_is_not_read(device):
-    with pytest.raises(PacelineError, match="must be a file written by Bandit.save, got a device or a pipe") as caught:
+    with pytest.raises(PacelineError, match=r"must be a file written by Bandit.save, got a device or a pipe") as caught:
         Bandit.load(f"/dev/{device}")
     assert_one_line(caught)
 
@@ -205,7 +206,7 @@ def test_the_log_of_a_pipe_is_refused(tmp_path):
 def test_a_pipe_is_not_written_over(tmp_path):
     """Whoever may write beside a device would put a file in its place."""
     place = pipe(tmp_path)
-    with pytest.raises(PacelineError, match="path must be a file, got .*pipe, which is a device or a pipe"):
+    with pytest.raises(PacelineError, match=r"path must be a file, got .*pipe, which is a device or a pipe"):
         Bandit(**SETTINGS).save(place)
     assert place.is_fifo()
 

@@ -151,12 +151,16 @@ def test_every_signal_that_was_held_is_heard_although_the_first_raises():
     def own(number, frame):
         heard.append((number, frame is not None))
 
-    before = signal.signal(signal.SIGUSR1, own)
-    try:
-        with pytest.raises(KeyboardInterrupt), signals_held():
+    def work():
+        with signals_held():
             strike()
             os.kill(os.getpid(), signal.SIGUSR1)
             assert not heard
+
+    before = signal.signal(signal.SIGUSR1, own)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert heard == [(signal.SIGUSR1, True)]

@@ -318,8 +318,8 @@ class Bandit(Kept):
     def merge(self, reports: Mapping[str, Any]) -> None:
         """Learn from the reports of others, by the name of their owner: each replaces what its owner reported before.
 
-        Nothing is spent, and no round is counted. Arms that are not known here are passed over. A policy whose memory
-        does not follow from sums refuses.
+        Nothing is spent, and no round is counted. Arms that are not known here are passed over, and so is a report by
+        the name of this very worker, who knows it. A policy whose memory does not follow from sums refuses.
 
         >>> teacher, pupil = Bandit(["a", "b"], budget=1.0), Bandit(["b", "c"], budget=1.0)
         >>> teacher.observe("b", reward=0.5, cost=0.25)

@@ -24,7 +24,7 @@ from paceline.live.keeper import Keeper
 from paceline.live.layers import first_rows
 from paceline.live.ledger import Ledger, Note, milliseconds
 from paceline.live.pulls import ASKED, is_awaited
-from paceline.live.status import RECOVERED, STARVING, starving
+from paceline.live.status import RECOVERED, STARVING, holding_of, starving
 from paceline.policies.code import digest_of_code
 
 LOG = logging.getLogger("paceline")
@@ -254,7 +254,7 @@ class Booking:
         lately = ledger.turnout.lately(ledger.rounds)
         trouble = starving(*lately, RECOVERED if self._starves else STARVING)
         if trouble is not None and not self._starves:
-            LOG.warning("bandit %s starves: %s", self._label(), trouble)
+            LOG.warning("bandit %s starves: %s", self._label(), starving(*lately, holding=holding_of(ledger)))
         elif trouble is None and self._starves:
             LOG.info("bandit %s does not starve any more", self._label())
         self._starves = trouble is not None

@@ -74,12 +74,11 @@ class Kept(Booking):
 
     def _note_opening(self, found: recovery.Reopened) -> None:
         """Write down who goes on with the journal, and say what was amiss."""
-        policy, report = self._ledger.config.policy, found.report
-        digest = self._digest
+        report, digest = found.report, self._digest
         if found.is_old:
             found.keeper.leave_old_format(self._ledger, digest, self._now())
-        if self._ledger.digest not in ("", digest):
-            edited = f"the code of policy {policy.name} was edited since: its beliefs may differ from those before"
+        edited = recovery.notice_of_edit(self._ledger, digest)
+        if edited is not None:
             report = edited if report is None else f"{report}; {edited}"
         if self._ledger.digest != digest or report:
             self._note_code()
