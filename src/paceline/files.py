@@ -10,13 +10,16 @@ from pathlib import Path
 
 
 @contextmanager
-def all_or_nothing(path: Path) -> Iterator[Path]:
+def all_or_nothing(path: Path, mode: int | None = None) -> Iterator[Path]:
     """A name beside ``path`` to write to; what was written there takes its place at the end, unless something fails.
 
-    Every call has a name of its own, so that several processes can write the same file: the last one wins, whole.
+    Every call has a name of its own, so that several processes can write the same file: the last one wins, whole. With
+    a ``mode`` an empty file with these permissions is there from the beginning; else whoever writes makes it.
     """
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
     try:
+        if mode is not None:
+            os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
         yield unfinished
         unfinished.replace(path)
     finally:

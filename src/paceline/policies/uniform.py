@@ -44,5 +44,5 @@ class Uniform(Policy):
     def params(self, setting: Setting) -> tuple[Any, ...]:
         return Params(setting.arms)
 
-    def propensity(self, is_pull: bool, is_wanted: bool, affordable: int, arms: int) -> float | None:  # noqa: ARG002
+    def propensity(self, is_pull: bool, is_wanted: bool, affordable: int, arms: int) -> float | None:
         return 1.0 / arms if is_pull else 1.0 - affordable / max(arms, 1)
