@@ -715,9 +715,8 @@ class Life(RuleBasedStateMachine):
         what=st.sampled_from([("budget",), ("hourly",), ("budget", "hourly")]),
         shares=st.tuples(*[st.sampled_from([0.0, 1 / 3, 1.0, 1.01])] * 2),
         place=places,
-        between=st.booleans(),
     )
-    def set_income(self, what, shares, place, between):
+    def set_income(self, what, shares, place):
         scales = {"budget": 1.0, "hourly": 700.0}
         given = {
             name: [
@@ -726,7 +725,7 @@ class Life(RuleBasedStateMachine):
             ]
             for name in what
         }
-        settings = {name: self.given([two_thirds_up(one) if between else one for one in given[name]]) for name in what}
+        settings = {name: self.given(list(map(two_thirds_up, amounts))) for name, amounts in given.items()}
         is_allowed = all(
             (budget or 0.0) <= kind.scale and (kind.cap is not None or not rate)
             for kind, budget, rate in zip(
@@ -739,19 +738,16 @@ class Life(RuleBasedStateMachine):
             return
         self.bandit.set(**settings)
         self.books.change_income(self.time, given.get("budget"), given.get("hourly"))
+        for name, amounts in given.items():
+            for resource, amount in zip(self.bandit._ledger.config.resources, amounts, strict=True):
+                assert amount in (None, getattr(resource, name))
 
-    @rule(
-        share=st.sampled_from([1.0, 0.3, 0.0, 1.5]),
-        which=st.integers(0, 63),
-        place=places,
-        by_arm=st.booleans(),
-        between=st.booleans(),
-    )
-    def set_max_cost(self, share, which, place, by_arm, between):
+    @rule(share=st.sampled_from([1.0, 0.3, 0.0, 1.5]), which=st.integers(0, 63), place=places, by_arm=st.booleans())
+    def set_max_cost(self, share, which, place, by_arm):
         costs = [one and share * kind.scale for one, kind in zip(self.at(place, 1.0), self.kinds, strict=True)]
         named = self.some(which) if by_arm else self.present()
         is_asked = bool(named) or not by_arm
-        exact = [two_thirds_down(one) if between else one for one in costs]
+        exact = list(map(two_thirds_down, costs))
         given = self.given([dict.fromkeys(named, one) if by_arm and one is not None else one for one in exact])
         fits = [
             one is None or (kind.allows(one) if named else one <= kind.scale)
@@ -772,6 +768,7 @@ class Life(RuleBasedStateMachine):
                 continue
             for name in named:
                 self.arms[self.slots[name]].most[d] = one
+                assert self.bandit._ledger.arm_set.max_costs[self.slots[name]][d] == one
             if not by_arm:
                 kind.max_cost, kind.by_arm = one, False
 
