@@ -600,6 +600,21 @@ def test_the_garbage_collector_has_no_work_with_decisions_that_wait(options):
     assert tracked == [1]
 
 
+def test_a_worker_does_not_count_its_own_report_twice(tmp_path):
+    workers = [Bandit(["a"], 1.0, worker=f"w{number}", journal=tmp_path / f"{number}") for number in range(2)]
+    for worker in workers:
+        worker.observe("a", 0.5, 0.5)
+    reports = {f"w{number}": worker.report() for number, worker in enumerate(workers)}
+    for worker in workers:
+        for _ in range(2):
+            worker.merge(reports)
+            assert worker.estimates()["a"].pulls == 2
+            assert worker.report()["arms"]["a"]["pulls"] == 1
+        worker.close()
+    with Bandit.open(tmp_path / "0") as reopened:
+        assert reopened.estimates()["a"].pulls == 2
+
+
 def test_an_arm_is_added_after_a_policy_that_cannot_merge_was_set_beside_reports():
     class Still(PythonPolicy):
         def choose(self, state):

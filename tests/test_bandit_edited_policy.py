@@ -5,6 +5,7 @@ import json
 import pytest
 
 from paceline import Bandit, InvalidValue, PythonPolicy
+from paceline.live.verify import Examination
 
 
 class Steady(PythonPolicy):
@@ -137,6 +138,10 @@ def test_code_is_said_to_be_edited_once_and_only_if_it_was(tmp_path, snapshots):
         if snapshots:
             bandit.snapshot()
     assert opened() is None
+    edited = "the code of policy mine was edited since: its beliefs may differ from those before"
+    assert edited not in str(Examination(journal, f"{code}:Mine"))
     code.write_text(CODE.format(1))
-    assert opened() == "the code of policy mine was edited since: its beliefs may differ from those before"
+    assert f"\ncode        {edited}\n" in f"{Examination(journal, f'{code}:Mine')}\n"
+    assert opened() == edited
     assert opened() is None
+    assert edited not in str(Examination(journal, f"{code}:Mine"))

@@ -1,5 +1,6 @@
 """Numbers that no float holds: a cost counts as no less than it is, income as no more, from the exact value on."""
 
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,8 @@ NUMBERS = {
     "a fraction": (A_BIT_MORE, 1.0),
     "a tiny fraction": (Fraction(1, 10**400), 1.0),
     "a long double": (LONG, 1.0),
+    "a decimal that the next float is below": (Decimal("0.3"), 1.0),
+    "a decimal that the next float is above": (Decimal("0.1"), 1.0),
 }
 every_number = pytest.mark.parametrize(("number", "most"), NUMBERS.values(), ids=NUMBERS)
 
@@ -74,6 +77,59 @@ def test_a_largest_cost_covers_what_it_says(tmp_path, number, most):
     assert Fraction(bandit.reserved) >= exactly(number)
     bandit.tell(1, reward=0.5, cost=number)
     assert Fraction(bandit.spent) >= exactly(number)
+
+
+def set_all(bandit, number):
+    bandit.set(max_cost=number)
+
+
+def set_one(bandit, number):
+    bandit.set(max_cost={"a": number})
+
+
+@every_number
+@pytest.mark.parametrize("change", [set_all, set_one])
+def test_a_largest_cost_that_is_set_covers_what_it_says(tmp_path, number, most, change):
+    bandit = made(tmp_path, most)
+    change(bandit, number)
+    assert bandit.ask().arm == "a"
+    assert Fraction(bandit.reserved) >= exactly(number)
+    bandit.tell(1, reward=0.5, cost=number)
+    assert Fraction(bandit.spent) >= exactly(number)
+    check_reopened(bandit, tmp_path)
+
+
+@every_number
+def test_income_that_is_set_is_rounded_down(tmp_path, number, most):
+    time = [0.0]
+    bandit = made(tmp_path, most, cap=10 * most, clock=lambda: time[0])
+    bandit.set(budget=number)
+    bandit.ask()
+    assert Fraction(bandit.budget) <= exactly(number)
+    assert Fraction(bandit.credited) <= exactly(number)
+    bandit.set(budget=0.0, hourly=number)
+    before, time[0] = Fraction(bandit.credited), 3600.0
+    bandit.ask()
+    assert Fraction(bandit.credited) - before <= exactly(number)
+    check_reopened(bandit, tmp_path)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.longdouble, np.int64, Fraction, Decimal])
+def test_an_array_without_dimensions_is_the_number_in_it(tmp_path, kind):
+    bandit = made(tmp_path)
+    one, none = np.array(kind(1)), np.array(kind(0))
+    bandit.set(max_cost=one)
+    bandit.credit(one)
+    bandit.observe("a", one, none)
+    bandit.tell(bandit.ask().id, reward=one, cost=none)
+    bandit.tell(bandit.ask().id, reward=np.array(True), cost=one)
+    bandit.tell(2, reward=1.0, cost=1.0)
+    assert (bandit.earned, bandit.spent, bandit.credited) == (2.0, 1.0, 3.0)
+    bandit.ask()
+    for several in (np.array([0.5]), np.array("0.5")):
+        with pytest.raises(InvalidValue, match=r"\Acost of decision 3 \(a\) must be a number, got array"):
+            bandit.tell(3, cost=several)
+    check_reopened(bandit, tmp_path)
 
 
 TOO_MUCH = [(2**53 + 1, 2.0**53), (A_BIT_MORE, 0.5), (np.longdouble(1) + np.finfo(np.longdouble).eps, 1.0)]

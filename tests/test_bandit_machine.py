@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import math
 import os
 import shutil
 import tempfile
@@ -160,6 +161,16 @@ class Moody(PythonPolicy):
 
     def learn(self, state, arm, reward, cost):
         self.told.append((arm, reward, *cost.tolist()))
+
+
+def two_thirds_up(amount):
+    """A number between an amount and the next float above it, nearer to that: as income it counts as the amount."""
+    return amount and (Fraction(amount) + 2 * Fraction(math.nextafter(amount, math.inf))) / 3
+
+
+def two_thirds_down(amount):
+    """The same below it: as a cost it counts as the amount."""
+    return amount and (Fraction(amount) + 2 * Fraction(math.nextafter(amount, 0.0))) / 3
 
 
 def asked_again(bandit, **facts):
@@ -714,7 +725,7 @@ class Life(RuleBasedStateMachine):
             ]
             for name in what
         }
-        settings = {name: self.given(amounts) for name, amounts in given.items()}
+        settings = {name: self.given(list(map(two_thirds_up, amounts))) for name, amounts in given.items()}
         is_allowed = all(
             (budget or 0.0) <= kind.scale and (kind.cap is not None or not rate)
             for kind, budget, rate in zip(
@@ -727,13 +738,17 @@ class Life(RuleBasedStateMachine):
             return
         self.bandit.set(**settings)
         self.books.change_income(self.time, given.get("budget"), given.get("hourly"))
+        for name, amounts in given.items():
+            for resource, amount in zip(self.bandit._ledger.config.resources, amounts, strict=True):
+                assert amount in (None, getattr(resource, name))
 
     @rule(share=st.sampled_from([1.0, 0.3, 0.0, 1.5]), which=st.integers(0, 63), place=places, by_arm=st.booleans())
     def set_max_cost(self, share, which, place, by_arm):
         costs = [one and share * kind.scale for one, kind in zip(self.at(place, 1.0), self.kinds, strict=True)]
         named = self.some(which) if by_arm else self.present()
         is_asked = bool(named) or not by_arm
-        given = self.given([dict.fromkeys(named, one) if by_arm and one is not None else one for one in costs])
+        exact = list(map(two_thirds_down, costs))
+        given = self.given([dict.fromkeys(named, one) if by_arm and one is not None else one for one in exact])
         fits = [
             one is None or (kind.allows(one) if named else one <= kind.scale)
             for one, kind in zip(costs, self.kinds, strict=True)
@@ -753,6 +768,7 @@ class Life(RuleBasedStateMachine):
                 continue
             for name in named:
                 self.arms[self.slots[name]].most[d] = one
+                assert self.bandit._ledger.arm_set.max_costs[self.slots[name]][d] == one
             if not by_arm:
                 kind.max_cost, kind.by_arm = one, False
 

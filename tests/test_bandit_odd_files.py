@@ -10,6 +10,7 @@ import pytest
 from journals import SETTINGS, begin_journal
 
 from paceline import Bandit, InvalidValue, PacelineError
+from paceline.live.log import entries_of
 
 
 def assert_one_line(caught):
@@ -106,6 +107,8 @@ def test_an_odd_setting_of_any_name(tmp_path, settings, value):
 LINES = [
     *(DEEP, f'["tell",{DEEP}]', "{}", "[[]]", '["ask"]', '["expire",3,0]', '["set",3,0]'),
     *('["credit",[1e999],0,true,0]', '["observe",9,0.5,[0.5],0]', '["merge",3,0]'),
+    *('["ask",0,1,0,"x"]', '["ask",0,1,0,1' + 30 * "0" + "]", '["credit",[1.0],0,true,null]', '["cancel",1,0.5]'),
+    *('["ask",0,1,0,0,"x"]', '["ask",0,1,0,true]'),
 ]
 
 
@@ -159,6 +162,8 @@ PLACES = {
     "a folder": lambda folder: folder,
     "nothing": lambda _: Path("/dev/null"),
     "no folder": lambda folder: folder / "missing" / "file",
+    "no name": lambda _: "",
+    "here": lambda _: ".",
     "NUL": lambda folder: f"{folder}/a\0b",
     "a pipe": pipe,
     "a long name": lambda folder: folder / ("x" * 300),
@@ -171,19 +176,39 @@ PLACES = {
 def test_a_place_where_no_journal_can_be(tmp_path, place):
     path = place(tmp_path)
     before = sorted(tmp_path.iterdir()), Path("/dev/null.owner").exists()
-    readers = [Bandit.load] if place is not pipe else []  # who reads a pipe waits for a writer
-    for begin in (begin_journal, Bandit.open, *readers):
+    for begin in (begin_journal, Bandit.open, Bandit.load):
         with pytest.raises(PacelineError) as caught:
             begin(path)
         assert_one_line(caught)
     assert (sorted(tmp_path.iterdir()), Path("/dev/null.owner").exists()) == before
 
 
-@pytest.mark.parametrize("place", [PLACES[name] for name in PLACES if name not in ("nothing", "a pipe")])
+@pytest.mark.parametrize("place", [PLACES[name] for name in PLACES if name != "nothing"])
 def test_a_place_where_nothing_can_be_saved(tmp_path, place):
     with pytest.raises(PacelineError) as caught:
         Bandit(**SETTINGS).save(place(tmp_path))
     assert_one_line(caught)
+
+
+@pytest.mark.parametrize("device", ["zero", "full", "null"])
+def test_a_device_is_not_read(device):
+    with pytest.raises(PacelineError, match=r"must be a file written by Bandit.save, got a device or a pipe") as caught:
+        Bandit.load(f"/dev/{device}")
+    assert_one_line(caught)
+
+
+def test_the_log_of_a_pipe_is_refused(tmp_path):
+    with pytest.raises(PacelineError, match="must be readable, but: it is a device or a pipe") as caught:
+        next(entries_of(pipe(tmp_path)))
+    assert_one_line(caught)
+
+
+def test_a_pipe_is_not_written_over(tmp_path):
+    """Whoever may write beside a device would put a file in its place."""
+    place = pipe(tmp_path)
+    with pytest.raises(PacelineError, match=r"path must be a file, got .*pipe, which is a device or a pipe"):
+        Bandit(**SETTINGS).save(place)
+    assert place.is_fifo()
 
 
 # Who may read.

@@ -248,3 +248,41 @@ def test_a_lost_journal_is_noticed_by_whoever_wants_to_be_sure(tmp_path, lose, l
     with pytest.raises(JournalFailed, match=FAILED):
         look(bandit)
     assert_stopped(bandit, tmp_path)
+
+
+@every_loss
+def test_a_lost_journal_is_noticed_when_it_is_closed(tmp_path, lose):
+    bandit = begin_journal(tmp_path / "journal", budget=1.0, policy="uniform", max_cost=1.0)
+    bandit.ask()
+    lose(tmp_path / "journal")
+    with pytest.raises(JournalFailed, match=FAILED):
+        bandit.close()
+    assert_stopped(bandit, tmp_path)
+    bandit.close()  # it was said
+
+
+@every_loss
+@pytest.mark.parametrize("kind", ["asks", "tells"])
+def test_nothing_is_said_to_be_on_the_disk_in_a_journal_that_is_lost(tmp_path, lose, kind):
+    bandit = begin_journal(tmp_path / "journal", budget=1.0, policy="uniform", max_cost=1.0, fsync=True)
+    ids = [bandit.ask().id]
+    lose(tmp_path / "journal")
+    with pytest.raises(JournalFailed, match=FAILED):
+        work(bandit, kind, ids)
+    assert_stopped(bandit, tmp_path)
+
+
+@every_loss
+@pytest.mark.parametrize("kind", ["asks", "tells"])
+def test_a_lost_journal_is_not_hidden_by_a_new_segment(tmp_path, lose, kind):
+    every = 100
+    settings = {"budget": 1.0, "policy": "uniform", "max_cost": 1.0, "rotate_every": every, "snapshot_every": None}
+    bandit = begin_journal(tmp_path / "journal", **settings)
+    bandit.credit(1000.0)
+    ids = [bandit.ask().id for _ in range(every // 2)]
+    lose(tmp_path / "journal")
+    with pytest.raises(JournalFailed, match=FAILED):
+        work(bandit, kind, (*ids, *ids))
+    assert bandit._journal.lines <= every
+    assert not list(tmp_path.glob("journal.0*"))
+    assert_stopped(bandit, tmp_path)

@@ -1,5 +1,6 @@
 """Ctrl-C comes once, at a safe point, and never into the void."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 
 import paceline as pl
 from paceline.compile import Job, Loop
-from paceline.interrupts import interrupts_held
+from paceline.interrupts import interrupts_held, signals_held
 
 
 @pytest.fixture(autouse=True)
@@ -128,6 +129,41 @@ def test_other_threads_have_no_say():
     thread.start()
     thread.join()
     assert handlers == [signal.default_int_handler]
+
+
+def test_an_event_loop_hears_of_a_signal_that_was_held_once():
+    heard = []
+
+    async def story():
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, heard.append, "SIGTERM")
+        for _ in range(10):
+            with signals_held(), signals_held():
+                os.kill(os.getpid(), signal.SIGTERM)
+            await asyncio.sleep(0.01)
+
+    asyncio.run(story())
+    assert len(heard) == 10
+
+
+def test_every_signal_that_was_held_is_heard_although_the_first_raises():
+    heard = []
+
+    def own(number, frame):
+        heard.append((number, frame is not None))
+
+    def work():
+        with signals_held():
+            strike()
+            os.kill(os.getpid(), signal.SIGUSR1)
+            assert not heard
+
+    before = signal.signal(signal.SIGUSR1, own)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert heard == [(signal.SIGUSR1, True)]
 
 
 def test_interrupt_inside_the_compiler_comes_after_the_loop_at_hand(monkeypatch):

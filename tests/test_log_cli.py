@@ -608,6 +608,13 @@ def test_a_table_of_some_time_and_of_an_empty_journal(journal, tmp_path, capsys)
     assert pq.read_table(tmp_path / "empty.parquet").column_names == list(rows[0])
 
 
+@pytest.mark.parametrize("name", ["all.csv", "all.csv.gz", "all.parquet"])
+def test_a_table_is_for_its_owner_alone_as_the_journal_is(name, journal, tmp_path, capsys):
+    (tmp_path / name).touch(0o644)  # one that is there is replaced
+    log(capsys, journal, "--parquet" if name.endswith("parquet") else "--csv", tmp_path / name)
+    assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+
+
 def test_a_table_must_not_take_the_place_of_the_journal(journal, tmp_path, capsys):
     before = journal.read_bytes()
     closed = tmp_path / "other.000001"

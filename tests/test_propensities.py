@@ -70,7 +70,7 @@ def test_decision_that_is_certain_has_the_probability_one():
 
 
 def test_without_chance_there_is_no_propensity():
-    for policy in ("index", "thompson", "uniform"):
+    for policy in ("index", "thompson", "epsilon-greedy"):
         assert pl.Bandit(["a"], 1.0, policy).ask().propensity is None
 
 
@@ -83,6 +83,34 @@ def test_share_of_rounds_left_to_chance_is_epsilon():
         if decision.arm is not None:
             bandit.tell(decision.id, reward=0.5, cost=0.1 * MAX_COSTS[decision.arm])
     assert abs(count / 2000 - EPSILON) < 4.5 * np.sqrt(EPSILON * (1 - EPSILON) / 2000)
+
+
+@pytest.mark.parametrize("arms", [None, ["a", "b", "d"]], ids=["all arms", "some"])
+def test_weights_of_uniform_decisions_add_up_to_the_rounds(tmp_path, arms):
+    """The sum of 1 / propensity over the rounds with a decision is the number of rounds in which it was possible."""
+    most = {"a": 0.25, "b": 0.5, "c": 1.0, "d": 3.0}  # amounts that floats hold: nothing is rounded
+    among = arms or list(most)
+    weights, possible, variance = Counter(), Counter(), Counter()
+    with pl.Bandit(list(most), 0.25, "uniform", most, seed=5, journal=tmp_path / "journal") as bandit:
+        for _ in range(4000):
+            decision = bandit.ask(arms=arms)
+            headroom = bandit.headroom + (0.0 if decision.arm is None else most[decision.arm])
+            payable = [arm for arm in among if most[arm] <= headroom]
+            chances = dict.fromkeys(payable, 1 / len(among))
+            if len(payable) < len(among):
+                chances[None] = 1 - len(payable) / len(among)
+            assert decision.propensity == pytest.approx(chances[decision.arm])
+            weights[decision.arm] += 1 / decision.propensity
+            for choice, chance in chances.items():
+                possible[choice] += 1
+                variance[choice] += 1 / chance - 1
+            if decision.arm is not None:
+                bandit.tell(decision.id, reward=0.5, cost=0.25 * most[decision.arm])
+        logged = [event["propensity"] for event in bandit.events() if event["event"] == "ask"]
+    assert sum(1 / chance for chance in logged) == pytest.approx(weights.total())
+    assert set(possible) == {*among, None}
+    for choice, count in possible.items():
+        assert abs(weights[choice] - count) < 4.5 * np.sqrt(variance[choice])
 
 
 @pytest.mark.parametrize("epsilon", [-0.1, 1.5, float("nan"), "x"])

@@ -1,6 +1,7 @@
 """Results with several resources: views against the raw totals, files, pictures, and what a prompt shows of them."""
 
 import json
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -177,6 +178,15 @@ def test_a_broken_promise_in_one_resource_is_seen(results):
 
 
 # Files.
+
+
+def test_a_pipe_is_not_replaced_by_a_file(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="a device or a pipe"), all_or_nothing(pipe):
+        pass
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
 
 
 def test_writers_of_the_same_file_have_names_of_their_own(tmp_path):

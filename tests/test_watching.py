@@ -310,6 +310,28 @@ def test_the_reason_is_the_one_that_holds(caplog: pytest.LogCaptureFixture) -> N
     assert bandit.status().skips == {"no arm is active": 150}
 
 
+def test_decisions_that_hold_all_the_money_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    bandit = pl.Bandit(["a", "b"], start=10.5, rounds=100, clock=lambda: 0.0)
+    for _ in range(1200):
+        bandit.ask()
+    because = "because: headroom below the largest cost; 10 decisions wait for their cost and hold 10 of 10.5"
+    assert str(bandit.status().starving).endswith(because)
+    assert [text for text in said(caplog) if "starves" in text and text.endswith(because)]
+    bandit.pause("a")
+    bandit.pause("b")
+    ask(bandit, 1200)
+    assert str(bandit.status().starving).endswith("because: no arm is active")
+
+
+def test_the_resource_that_is_held_is_named() -> None:
+    bandit = pl.Bandit(["a"], {"money": 1.0, "calls": 0.0}, start={"calls": 1.0}, rounds=100, clock=lambda: 0.0)
+    bandit.tell(bandit.ask().id, cost={"money": 0.5})
+    for _ in range(200):
+        bandit.ask()
+    text = "1 decision waits for its cost and holds 1 of 1 calls"
+    assert str(bandit.status().starving).endswith(text)
+
+
 def test_a_round_that_is_saved_is_called_so() -> None:
     bandit = pl.Bandit(["a", "b"], 0.01, "ucb-simplex", max_cost={"a": 0.5, "b": 1.0}, clock=lambda: 0.0)
     for _ in range(2500):

@@ -56,10 +56,11 @@ def as_float(thing: str, value: object, toward: float | None) -> tuple[Any, floa
     """A number as it is, to be compared with floats, and the float that stands for it."""
     exact: Any = value
     if type(value) is not int:
-        if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        exact = entry_of(value)
+        if isinstance(exact, bool) or not isinstance(exact, Real | Decimal):
             raise InvalidValue(f"{thing} must be a number, got {value!r}")
-        if isinstance(value, Integral):
-            exact = int(value)  # integers of NumPy compare as floats
+        if isinstance(exact, Integral):
+            exact = int(exact)  # integers of NumPy compare as floats
     try:
         number = float(exact)
     except OverflowError:  # a number that no float can hold
@@ -71,6 +72,11 @@ def as_float(thing: str, value: object, toward: float | None) -> tuple[Any, floa
     if toward is not None and (exact > number) == (toward > number):
         number = math.nextafter(number, toward)
     return exact, number
+
+
+def entry_of(value: Any) -> Any:
+    """The one entry of an array without dimensions, as a mean may come from a library of arrays; else the value."""
+    return value.item() if not isinstance(value, Real) and getattr(value, "ndim", None) == 0 else value
 
 
 def entries(thing: str, value: object) -> list[Any]:

@@ -3,7 +3,8 @@
 import signal
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from inspect import currentframe
 from multiprocessing import resource_tracker
 from queue import SimpleQueue
 from threading import current_thread, main_thread
@@ -70,6 +71,9 @@ def signals_held() -> Iterator[None]:
 
     Such a handler may raise an exception anywhere, as that of Ctrl-C does. It runs in the main thread only. This is
     for a few microseconds; whoever has to wait for others uses `interrupts_held`.
+
+    Handlers are called, and not woken by a second signal: an event loop has heard of the first one already, through
+    its file for waking up, and would take the second for another.
     """
     if current_thread() is not main_thread():
         yield
@@ -84,8 +88,9 @@ def signals_held() -> Iterator[None]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for number in came:
-            signal.raise_signal(number)
+        with ExitStack() as stack:  # all of them, also if the first raises an exception
+            for number in reversed(came):
+                stack.callback(handlers[number], number, currentframe())
 
 
 @contextmanager

@@ -28,24 +28,29 @@ def write_table(path: Path, table: "pa.Table") -> None:
     write_tables(path, [table])
 
 
-def write_tables(path: Path, tables: Iterable["pa.Table"]) -> None:
-    """Tables one after the other, a row group each, into one file, all or nothing."""
+def write_tables(path: Path, tables: Iterable["pa.Table"], mode: int | None = None) -> None:
+    """Tables one after the other, a row group each, into one file, all or nothing, with these permissions if given."""
     waiting = iter(tables)
     first = next(waiting)
-    with table_writer(path, first.schema) as write:
+    with table_writer(path, first.schema, mode) as write:
         for table in chain([first], waiting):
             write(table)
 
 
 @contextmanager
-def table_writer(path: Path, schema: "pa.Schema", **options: Any) -> Iterator[Callable[["pa.Table"], None]]:
+def table_writer(
+    path: Path, schema: "pa.Schema", mode: int | None = None, **options: Any
+) -> Iterator[Callable[["pa.Table"], None]]:
     """What writes tables as they come, a row group each, into one file, all or nothing.
 
     Nothing in the bytes depends on when or where the work was done. Statistics of the columns, unless ``options`` ask
     for them, are left out: they would take more memory than a small row group itself.
     """
     chosen = {"compression": "zstd", "write_statistics": False, **options}
-    with all_or_nothing(path) as unfinished, arrow().parquet.ParquetWriter(unfinished, schema, **chosen) as writer:
+    with (
+        all_or_nothing(path, mode) as unfinished,
+        arrow().parquet.ParquetWriter(unfinished, schema, **chosen) as writer,
+    ):
         yield lambda table: writer.write_table(table, row_group_size=max(table.num_rows, 1))
 
 

@@ -368,11 +368,13 @@ class Worker(Bandit):
             process.members().discard(self)
             if self._thread not in (None, current_thread()):
                 self._thread.join(LAST_WORDS)
-            super().close()
-            with self._lock:
-                self._stopped = self._stopped or CLOSED
-            if self._owns_store:
-                self._store.close()
+            try:
+                super().close()
+            finally:
+                with self._lock:
+                    self._stopped = self._stopped or CLOSED
+                if self._owns_store:
+                    self._store.close()
 
     @property
     def is_over(self) -> bool:

@@ -93,7 +93,7 @@ class Books(NamedTuple):
     rate_part: Ints  # the rest in 2**-31 units
     folded: Ints  # income at the rates that were in force before
     credited: Ints  # income besides
-    unpaced: Ints  # the part of it that is none of the policy's rate
+    unpaced: Ints  # the part of it that is none of the policy's rate, or was lost at a cap
     held: Ints  # income that is still to be credited, in equal parts over
     held_rounds: Ints  # so many rounds
     cap: Ints  # the most that can be in stock
@@ -136,11 +136,17 @@ def fold_income(books: Books, resources: Any) -> None:
 
 
 @kernel
-def average_rate(books: Books, d: int, line: int) -> float:
-    """What has come in of a resource per round, as if the present rate had been in force from the first."""
-    since = books.tally.since
-    earlier = (books.rate[d] + books.rate_part[d] / (1 << PART_BITS)) * since
-    return float((line - books.folded[d] - books.unpaced[d] + earlier) * books.unit[d] / books.tally.t)
+def average_rate(books: Books, d: int) -> float:
+    """What comes in of a resource per round: the present rate, and what was credited so far per round.
+
+    The start stock is none of it, as without credits, but where nothing comes in: there it is spread over the rounds
+    that it has to last. Nor is it less by what is lost at a cap. So a small credit changes the rate by little.
+    """
+    tally = books.tally
+    rate = books.rate[d] + books.rate_part[d] / (1 << PART_BITS)
+    if rate == 0.0 and tally.rounds > 0:
+        rate = books.start[d] / max(tally.rounds, tally.t)
+    return float((rate + (books.credited[d] - books.unpaced[d]) / tally.t) * books.unit[d])
 
 
 @kernel
@@ -195,6 +201,7 @@ def open_round(books: Books, resources: Any, rate: Floats, headroom: Floats, pla
     tally.t += 1
     payable = True
     for d in range(len(resources)):
+        part = 0
         if books.held_rounds[d] > 0:
             part = books.held[d] // books.held_rounds[d]
             books.credited[d] += part
@@ -204,9 +211,10 @@ def open_round(books: Books, resources: Any, rate: Floats, headroom: Floats, pla
         if line - spent >= books.cap[d]:
             over = overflow(books, resources, d)
             books.lost[d] += over
+            books.unpaced[d] += min(over, part)
             line -= over
-        if books.credited[d] != books.unpaced[d]:
-            rate[d] = min(max(average_rate(books, d, line), 0.0), 1.0)  # below 0 when more has left than came in
+        if books.credited[d] != books.unpaced[d] or (books.rate[d] == 0 and tally.t > tally.rounds > 0):
+            rate[d] = min(max(average_rate(books, d), 0.0), 1.0)  # below 0 when more has left than came in
         left = line - spent - books.reserved[d]
         books.headroom[d] = left
         headroom[d] = left * books.unit[d]

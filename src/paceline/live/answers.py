@@ -64,6 +64,7 @@ def is_short_of(ledger: "Ledger", slot: int) -> bool:
 def propensity(ledger: "Ledger", slot: int, reason: int, tag: int) -> float | None:
     """How likely the decision of this round was."""
     policy = ledger.config.policy
-    affordable = int((ledger.seen.storage.limits <= ledger.arm_set.books.headroom).all(axis=1).sum())
+    limits = ledger.seen.storage.limits
+    affordable = int((limits <= ledger.arm_set.books.headroom).all(axis=1).sum())
     is_wanted = reason != policy.by_chance or tag == slot
-    return policy.propensity(slot >= 0, is_wanted, affordable)
+    return policy.propensity(slot >= 0, is_wanted, affordable, len(limits))

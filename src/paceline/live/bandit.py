@@ -318,8 +318,8 @@ class Bandit(Kept):
     def merge(self, reports: Mapping[str, Any]) -> None:
         """Learn from the reports of others, by the name of their owner: each replaces what its owner reported before.
 
-        Nothing is spent, and no round is counted. Arms that are not known here are passed over. A policy whose memory
-        does not follow from sums refuses.
+        Nothing is spent, and no round is counted. Arms that are not known here are passed over, and so is a report by
+        the name of this very worker, who knows it. A policy whose memory does not follow from sums refuses.
 
         >>> teacher, pupil = Bandit(["a", "b"], budget=1.0), Bandit(["b", "c"], budget=1.0)
         >>> teacher.observe("b", reward=0.5, cost=0.25)
@@ -336,8 +336,8 @@ class Bandit(Kept):
         """Income besides the budget of each round: at once, or in equal parts ``over`` the rounds to come.
 
         A policy takes all headroom as leave to spend. A weekly grant that should last the week is better credited over
-        the rounds of a week; what is still held back then is spread anew together with it. The policy's rate is what
-        came in per round so far, unless ``rate`` is false: then the policy is told nothing of this income.
+        the rounds of a week; what is still held back then is spread anew together with it. The policy's rate is the
+        budget and what was credited per round so far, unless ``rate`` is false: then it is told nothing of this income.
         """
         self._change(lambda ledger, now: requests.credit(ledger, amount, over, rate, now))
 

@@ -6,7 +6,8 @@ the time it takes, so that the next call finds a call that was cut short, and fi
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from threading import RLock
 from typing import Any
 
@@ -23,7 +24,7 @@ from paceline.live.keeper import Keeper
 from paceline.live.layers import first_rows
 from paceline.live.ledger import Ledger, Note, milliseconds
 from paceline.live.pulls import ASKED, is_awaited
-from paceline.live.status import RECOVERED, STARVING, starving
+from paceline.live.status import RECOVERED, STARVING, holding_of, starving
 from paceline.policies.code import digest_of_code
 
 LOG = logging.getLogger("paceline")
@@ -173,18 +174,20 @@ class Booking:
 
     def _append(self, text: str) -> None:
         """Journal an event, if there is a journal."""
-        if self._journal is None:
-            return
-        try:
-            self._journal.append(text)
-        except JournalFailed:
-            self._stopped = FAILED
-            raise
+        if self._journal is not None:
+            with self._failure_noted():
+                self._journal.append(text)
 
     def _look_at(self, journal: Journal) -> None:
         """See whether the journal is still there."""
-        try:
+        with self._failure_noted():
             journal.look()
+
+    @contextmanager
+    def _failure_noted(self) -> Iterator[None]:
+        """Nothing may be done any more once the journal has failed."""
+        try:
+            yield
         except JournalFailed:
             self._stopped = FAILED
             raise
@@ -192,17 +195,17 @@ class Booking:
     def _tend(self, now: int) -> None:
         """Have snapshots written and segments closed when it is time; the books are those after the last line."""
         if self._keeper is not None and self._keeper.journal.lines >= self._keeper.due:
-            with signals_held():
+            with signals_held(), self._failure_noted():
                 self._keeper.tend(self._ledger, self._digest, now)
 
     def _commit(self) -> None:
-        """Wait until what was written is on the disk; threads share a sync."""
+        """Wait until what was written is on the disk, in a file of its name; threads share a sync."""
         assert self._journal is not None
-        try:
+        with self._lock:  # nobody is just writing, or beginning a new segment
+            if not self._journal.closed:
+                self._look_at(self._journal)
+        with self._failure_noted():
             self._journal.commit(self._journal.lines)
-        except JournalFailed:
-            self._stopped = FAILED
-            raise
 
     def _look_again(self) -> None:
         """Something was cut short, or nothing may be done any more."""
@@ -251,7 +254,7 @@ class Booking:
         lately = ledger.turnout.lately(ledger.rounds)
         trouble = starving(*lately, RECOVERED if self._starves else STARVING)
         if trouble is not None and not self._starves:
-            LOG.warning("bandit %s starves: %s", self._label(), trouble)
+            LOG.warning("bandit %s starves: %s", self._label(), starving(*lately, holding=holding_of(ledger)))
         elif trouble is None and self._starves:
             LOG.info("bandit %s does not starve any more", self._label())
         self._starves = trouble is not None

@@ -16,10 +16,11 @@ from typing import IO, Any, cast
 from paceline.errors import InvalidValue
 from paceline.files import all_or_nothing
 from paceline.live.events import Ask
+from paceline.live.journal import PRIVATE
 from paceline.live.log import ALWAYS, Span
 from paceline.live.reading import read_parts
 from paceline.live.rounds import Round, Rounds, follow
-from paceline.live.segments import check_no_journal
+from paceline.live.segments import check_replaceable
 from paceline.parquet import table_of, write_tables
 from paceline.policies import PolicyLike
 from paceline.problems.resources import cost_columns
@@ -58,7 +59,7 @@ def write_rounds(
     span: Span = ALWAYS,
 ) -> int:
     """Write the rounds of a journal that began in a span of time to a file; gives how many."""
-    check_no_journal("the table", target)
+    check_replaceable("the table", target)
     if not target.parent.is_dir():
         raise InvalidValue(f"the table must be a file in a folder that exists, got {target}")
     rounds = Rounds(policy)
@@ -89,7 +90,7 @@ def row_of(one: Round) -> Row:
 def write_csv(path: Path, columns: Mapping[str, type], rows: Iterable[Row]) -> int:
     """Rows as CSV, packed if the name says so, all or nothing; what is not known is empty."""
     count = 0
-    with all_or_nothing(path) as unfinished:
+    with all_or_nothing(path, PRIVATE) as unfinished:
         opener = cast(Callable[..., IO[str]], gzip.open if path.suffix == ".gz" else open)
         with opener(unfinished, "wt", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
@@ -114,7 +115,7 @@ def write_parquet(path: Path, columns: Mapping[str, type], rows: Iterable[Row]) 
             if group := list(islice(waiting, AT_ONCE)):
                 yield table_of(columns, group)
 
-    write_tables(path, tables())
+    write_tables(path, tables(), PRIVATE)
     return count
 
 

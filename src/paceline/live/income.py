@@ -54,16 +54,19 @@ def credit(ledger: "Ledger", event: Credit) -> None:
 
 
 def add_income(ledger: "Ledger", d: int, units: int, over: int = 0, rate: bool = True) -> None:
-    """Credit units of one resource; what is above its cap is lost."""
-    books = ledger.arm_set.books
+    """Credit units of one resource; what is above its cap is lost, and no income to the policy either."""
+    arm_set = ledger.arm_set
+    books = arm_set.books
     if over > 0:
         books.held[d] += units
         books.held_rounds[d] = max(over, int(books.held_rounds[d]))
         return
     books.credited[d] += units
-    if not rate:
-        books.unpaced[d] += units
-    books.lost[d] += overflow_of(books, ledger.no_units, d)
+    lost = overflow_of(books, ledger.no_units, d)
+    books.lost[d] += lost
+    books.unpaced[d] += min(lost, max(units, 0)) if rate else units
+    if rate and books.credited[d] == books.unpaced[d]:  # as much has left as was credited
+        arm_set.full.rate[d] = rate_from_stock(ledger.config, ledger.config.resources[d])
 
 
 def pace(ledger: "Ledger", event: Pace) -> None:
@@ -106,9 +109,8 @@ def roll_over(ledger: "Ledger") -> None:
     for d in range(len(ledger.rolled)):
         spent, folded = int(books.spent[d]), int(books.folded[d])
         lost = int(books.lost[d]) if books.lost[d] > MOST_LOST else 0
-        is_paced = bool(books.credited[d] != books.unpaced[d])
         books.credited[d] += folded - spent - lost
-        books.unpaced[d] += folded - spent - (0 if is_paced else lost)
+        books.unpaced[d] += folded - spent - lost
         books.spent[d] = books.folded[d] = 0
         books.lost[d] -= lost
         books.pace_line[d] -= spent * books.unit[d]

@@ -87,8 +87,12 @@ class Keeper:
             self.next_rotation = self.rotation_after(self.journal.lines)
 
     def begin_segment(self, ledger: Ledger, digest: str, time: int) -> None:
-        """Go on in a new segment; a snapshot sums up the old one."""
+        """Go on in a new segment; a snapshot sums up the old one.
+
+        The old one is never looked at again, so this is the last moment to see that it is not as it was written.
+        """
         journal = self.journal
+        journal.look()
         if self.upkeep.fsync or journal.count_unsynced() >= MOST_UNSYNCED:
             journal.commit(journal.lines)
         before = Place(0, journal.end.crc, journal.lines)

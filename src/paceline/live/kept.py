@@ -18,7 +18,7 @@ from paceline.live.events import Opened
 from paceline.live.keeper import KEEP, Keeper
 from paceline.live.options import check_options, check_path
 from paceline.live.picture import picture_of
-from paceline.live.segments import check_no_journal
+from paceline.live.segments import check_replaceable
 from paceline.policies import PolicyLike
 
 LOG = logging.getLogger("paceline")
@@ -74,12 +74,11 @@ class Kept(Booking):
 
     def _note_opening(self, found: recovery.Reopened) -> None:
         """Write down who goes on with the journal, and say what was amiss."""
-        policy, report = self._ledger.config.policy, found.report
-        digest = self._digest
+        report, digest = found.report, self._digest
         if found.is_old:
             found.keeper.leave_old_format(self._ledger, digest, self._now())
-        if self._ledger.digest not in ("", digest):
-            edited = f"the code of policy {policy.name} was edited since: its beliefs may differ from those before"
+        edited = recovery.notice_of_edit(self._ledger, digest)
+        if edited is not None:
             report = edited if report is None else f"{report}; {edited}"
         if self._ledger.digest != digest or report:
             self._note_code()
@@ -111,7 +110,7 @@ class Kept(Booking):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to one readable JSON file, all or nothing."""
         check_path("path", path)
-        check_no_journal("path", Path(path))
+        check_replaceable("path", Path(path))
         with self._lock:
             self._check_books()
             self._ledger.config.to_dict()  # a setting that no file can hold is named before all else
@@ -149,23 +148,25 @@ class Kept(Booking):
         with self._lock:
             if self._stopped is not None:
                 self._look_again()
-            journal = self._journal
-            if journal is not None:
-                self._look_at(journal)
-        if journal is not None:
+        if self._journal is not None:
             self._commit()
 
     def close(self) -> None:
-        """Close the journal, which frees it for others; a bandit with a journal cannot be used afterwards."""
+        """Close the journal, which frees it for others; a bandit with a journal cannot be used afterwards.
+
+        If the journal is not as it was written, because somebody has removed, replaced or cut it, this is said now.
+        """
         if self._keeper is not None:
             self._keeper.finish()  # while others may go on
         with self._lock:
             if self._keeper is not None and self._journal is not None:
                 self._keeper.finish()
                 with signals_held():
-                    self._journal.close()
                     if self._stopped is None:
+                        if not self._journal.closed:
+                            self._look_at(self._journal)
                         self._stopped = CLOSED_BY_USER
+                    self._journal.close()
 
     def __enter__(self) -> Self:
         return self

@@ -103,7 +103,7 @@ class Ledger:
         self.max_reward, self.remembered = config.max_reward, config.remember
         self.lasting = None if config.expires is None else milliseconds(config.expires)
         self.may_fail = not is_ours(policy)
-        self.is_random = policy.propensity(True, True, 1) is not None
+        self.is_random = policy.propensity(True, True, 1, 1) is not None
         self.has_own_id = config.worker is not None
         self.has_more_to_say = self.has_own_id or self.is_random  # than the usual decision
         self.id_begins = "" if config.worker is None else f"{config.worker}-"

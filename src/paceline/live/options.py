@@ -1,6 +1,7 @@
 """Options of a live bandit that say how to keep time and files, not how to decide: checked."""
 
 import os
+from pathlib import Path
 
 from paceline import checks
 from paceline.errors import InvalidValue
@@ -37,5 +38,5 @@ def check_path(thing: str, value: object) -> None:
         name = os.fsencode(value)
     except UnicodeError:
         name = b"\0"
-    if b"\0" in name:
+    if b"\0" in name or not Path(os.fsdecode(name)).name:
         raise InvalidValue(f"{thing} must be a path that a file can have, got {os.fspath(value)!r}")

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from paceline.errors import UnreadableFile
+from paceline.live.config import MOST_SECONDS
 from paceline.live.events import Event
 from paceline.live.journal import CHUNK, Damaged, Read, parse
 from paceline.live.segments import LONGEST_HEADER, TITLE, Header, closed_segments, header_of, open_to_read
 
+LATEST = 1000 * int(MOST_SECONDS)  # milliseconds that a clock may give
 ATTEMPTS = 5  # at finding a segment that is being closed, packed or dropped meanwhile
 PAUSE = 0.02  # seconds between them
 # What a line that makes no sense may raise.
@@ -45,7 +47,10 @@ def events_in(found: Read, read: Callable[[Any], Event], path: Path) -> Iterator
     try:
         for values in found.values():
             if values[0] != TITLE:
-                yield number, read(values)
+                event = read(values)
+                if type(event.time) is not int or abs(event.time) > LATEST:
+                    raise ValueError(f"a time must be whole milliseconds up to {LATEST:g}, got {event.time!r}")
+                yield number, event
             number += 1
     except NONSENSE as error:
         raise senseless(path, number, error) from error

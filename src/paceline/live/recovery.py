@@ -127,6 +127,14 @@ def new_ledger(first: Header, path: Path, policy: PolicyLike | None) -> Ledger:
     return ledger
 
 
+def notice_of_edit(ledger: Ledger, digest: str) -> str | None:
+    """What is to be said if a journal was written with other code of its policy than today's."""
+    if ledger.digest in ("", digest):
+        return None
+    name = ledger.config.policy.name
+    return f"the code of policy {name} was edited since: its beliefs may differ from those before"
+
+
 def closed_header(path: Path) -> Header:
     """The first line of a closed segment."""
     header = header_of(head_of(path), path)

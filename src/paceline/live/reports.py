@@ -85,11 +85,12 @@ def of_same_age(sums: Sums, arm_set: ArmSet, late: LateRewards) -> Sums:
 
 
 def check_reports(config: Config, policy: Policy, reports: object) -> dict[str, dict[str, Any]]:
-    """Reports of others by the name of their owner, each of the form that `report_of` gives."""
+    """Reports of others by the name of their owner, each of the form that `report_of` gives; one's own is left out."""
     check_adds_up(policy)
     if not isinstance(reports, Mapping) or not all(isinstance(owner, str) and owner for owner in reports):
         raise InvalidValue(f"reports must be given by the name of their owner, got {reports!r}")
-    return {owner: check_report(config, owner, report) for owner, report in reports.items()}
+    others = {owner: report for owner, report in reports.items() if owner != config.worker}
+    return {owner: check_report(config, owner, report) for owner, report in others.items()}
 
 
 def check_report(config: Config, owner: str, report: Any) -> dict[str, Any]:

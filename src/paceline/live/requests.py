@@ -94,8 +94,7 @@ def tell(
         raise not_open(ledger, number)
     if reward is None and all(cost is None for cost in costs):
         raise InvalidValue(f"tell must be given a reward, a cost or both, got neither for decision {number}")
-    if isinstance(reward, bool | np.bool_):
-        reward = float(reward)
+    reward = number_for(reward)
     if pull is None:
         check_same(ledger, number, reward, costs)
         return None
@@ -112,6 +111,12 @@ def tell(
     pairs = zip(checked, pull.largest, strict=True)
     is_over = any(cost is not None and cost > largest for cost, largest in pairs)
     return Tell(number, reward, checked, time, is_over)
+
+
+def number_for(reward: Any) -> Any:
+    """A reward that is True or False as a number."""
+    reward = checks.entry_of(reward)
+    return float(reward) if isinstance(reward, bool | np.bool_) else reward
 
 
 def check_costs(ledger: Ledger, number: int, pull: Pull, costs: tuple[Any, ...], overrun: bool) -> Costs:
@@ -204,8 +209,7 @@ def observe(ledger: Ledger, arm: Any, reward: Any, cost: Any, time: int) -> Obse
     if is_ours(config.policy):
         check_adds_up(config.policy)
     slot = arm_set.slot_of(arm)
-    if isinstance(reward, bool | np.bool_):
-        reward = float(reward)
+    reward = number_for(reward)
     share = checks.real(f"reward of {arm}", reward, 0, ledger.max_reward)
     costs = config.in_order("cost", cost)
     rows = zip(config.resources, costs, arm_set.max_costs[slot], strict=True)

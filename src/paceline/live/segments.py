@@ -19,7 +19,7 @@ from zlib import crc32
 
 from paceline import __version__
 from paceline.errors import InvalidValue, UnreadableFile
-from paceline.files import all_or_nothing, left_behind
+from paceline.files import all_or_nothing, is_device, left_behind
 from paceline.live.journal import CHUNK, DIGITS, Journal, Place, Read, line_of, lock, open_file, parse, sync_folder
 
 TITLE, FORMAT = "paceline journal", 3
@@ -109,8 +109,10 @@ def is_unfinished(journal: Journal) -> bool:
     return is_ours and len(rest) > len(b' ["') and b"\n" not in head
 
 
-def check_no_journal(thing: str, path: Path) -> None:
-    """Refuse to write over a journal, or a segment of one: what it tells is nowhere else."""
+def check_replaceable(thing: str, path: Path) -> None:
+    """Refuse to write over a journal, or a segment of one, since what it tells is nowhere else; or over a device."""
+    if is_device(path):
+        raise InvalidValue(f"{thing} must be a file, got {path}, which is a device or a pipe")
     try:
         with open_to_read(path) as file:
             head = file.read(DIGITS + 1 + len(TITLE_BYTES))
@@ -140,6 +142,8 @@ def closed_segments(path: Path) -> dict[int, Path]:
 
 def open_to_read(path: Path) -> IO[bytes]:
     """A closed segment, or any other; only closed ones are ever packed."""
+    if is_device(path):
+        raise OSError(errno.EINVAL, "it is a device or a pipe")
     packed = re.search(r"\.\d{6,}\.gz$", path.name)
     return cast(IO[bytes], gzip.open(path, "rb") if packed else path.open("rb"))
 

@@ -11,6 +11,8 @@ from paceline.live.config import Config, check_policy_fits, check_seconds, check
 from paceline.live.resource import DOWN, LARGEST_AMOUNT, UP, Resource, label
 from paceline.policies.policy import Policy
 
+ROUNDED = {"budget": DOWN, "hourly": DOWN, "max_cost": UP}  # how amounts become floats; times and rewards to the next
+
 
 def largest_costs(config: Config, arm_set: ArmSet, given: Any) -> dict[int, tuple[float, ...]]:
     """The largest costs of the arms that are to get others, by slot.
@@ -98,14 +100,14 @@ def changed_config(config: Config, settings: Mapping[str, Any], policy: Policy |
 
 def as_written(settings: Mapping[str, Any], policy: Policy | None) -> dict[str, Any]:
     """Settings as they stand in a journal."""
-    written = {name: plain_numbers(value) for name, value in settings.items() if name != "policy"}
+    written = {name: plain_numbers(value, ROUNDED.get(name)) for name, value in settings.items() if name != "policy"}
     if policy is not None:
         written["policy"] = {"name": policy.name, "parameters": parameters_of(policy)}
     return written
 
 
-def plain_numbers(value: Any) -> Any:
-    """Numbers that JSON knows; amounts may be fractions or numbers of NumPy. They have passed their checks."""
+def plain_numbers(value: Any, toward: float | None) -> Any:
+    """Numbers that JSON knows, rounded as they are when a bandit is made; they have passed their checks."""
     if isinstance(value, Mapping):
-        return {name: plain_numbers(entry) for name, entry in value.items()}
-    return value if value is None or type(value) in (int, float, str) else float(value)
+        return {name: plain_numbers(entry, toward) for name, entry in value.items()}
+    return value if value is None or type(value) in (int, float) else checks.real("a setting", value, toward=toward)

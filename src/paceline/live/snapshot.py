@@ -15,7 +15,7 @@ import numpy as np
 
 from paceline import __version__
 from paceline.errors import PacelineError, UnreadableFile
-from paceline.files import all_or_nothing
+from paceline.files import all_or_nothing, is_device
 from paceline.kernels.estimates import NUMBER, TOTAL, Estimates
 from paceline.kernels.state import SKIP, State, books_in, state_in
 from paceline.live import old_saves
@@ -326,6 +326,8 @@ def read_file(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def read_document(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any]]:
     """The format and the body of a file that `write_file` wrote, today's or an earlier one."""
+    if is_device(path):
+        raise UnreadableFile(f"{path} must be a file written by Bandit.save, got a device or a pipe")
     try:
         text = Path(path).read_bytes()
     except OSError as error:

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.kernels.estimates import NUMBER
+from paceline.kernels.state import books_in
+from paceline.live.answers import NO_ARM_ACTIVE
 from paceline.live.config import Config
 from paceline.live.currency import Currency
 from paceline.live.decision import SAVES
@@ -112,8 +114,8 @@ def read_fields(kind: Callable[..., T], document: Mapping[str, Any]) -> T:
     return kind(**{name: document[name] for name in fields if name in document})
 
 
-def starving(rounds: int, sat_out: dict[str, int], share: float = STARVING) -> str | None:
-    """What is wrong, if nearly all rounds were sat out: at least this share of them.
+def starving(rounds: int, sat_out: dict[str, int], share: float = STARVING, holding: str | None = None) -> str | None:
+    """What is wrong, if nearly all rounds were sat out: at least this share of them, and what may hold the money.
 
     >>> starving(1000, {"headroom below the largest cost": 950})
     '95 % of the last 1000 rounds sat out, because: headroom below the largest cost'
@@ -124,7 +126,26 @@ def starving(rounds: int, sat_out: dict[str, int], share: float = STARVING) -> s
     reason = max(sat_out, key=lambda each: sat_out[each])
     if reason.startswith(SAVES):  # the policy's word for it speaks of the arm that it would have pulled
         reason = f"saving up for an arm ({reason})"
-    return f"{100 * total / rounds:.0f} % of the last {rounds} rounds sat out, because: {reason}"
+    text = f"{100 * total / rounds:.0f} % of the last {rounds} rounds sat out, because: {reason}"
+    return text if holding is None or reason == NO_ARM_ACTIVE else f"{text}; {holding}"
+
+
+def holding_of(ledger: Ledger) -> str | None:
+    """Who holds the larger part of what there is of a resource, if that is for decisions whose cost is not known."""
+    books, config = ledger.arm_set.books, ledger.config
+    for d, resource in enumerate(config.resources):
+        held, left = int(books.reserved[d]), max(ledger.headroom(d), 0)
+        if held > left:
+            ledger.arm_set.merge()
+            count, amount = int(books_in(ledger.arm_set.all).unpaid[:, d].sum()), resource.currency.amount
+            who = (
+                "1 decision waits for its cost and holds"
+                if count == 1
+                else f"{count} decisions wait for their cost and hold"
+            )
+            what = "" if config.is_unnamed else f" {resource.name}"
+            return f"{who} {amount(held):.4g} of {amount(held + left):.4g}{what}"
+    return None
 
 
 class Glance(NamedTuple):
@@ -138,6 +159,7 @@ class Glance(NamedTuple):
     pulls: View
     expired: int
     turnout: Turnout
+    holding: str | None  # who holds the money, see `holding_of`
     names: list[str]
     statuses: list[str]
     reward: npt.NDArray[np.float64]
@@ -170,6 +192,7 @@ def glance_at(ledger: Ledger) -> Glance:
         pulls=ledger.view_pending(),
         expired=len(ledger.expired_pulls),
         turnout=ledger.turnout.copy(),
+        holding=holding_of(ledger),
         names=arm_set.names.copy(),
         statuses=arm_set.statuses.copy(),
         reward=known.arms.reward_mean.copy(),
@@ -199,7 +222,7 @@ def status_of(glance: Glance, now: int) -> Status:
         expired=glance.expired,
         skips=turnout.sat_out(),
         recent=Recent(rounds, sat_out),
-        starving=starving(rounds, sat_out),
+        starving=starving(rounds, sat_out, holding=glance.holding),
         arms=arms_of(glance, pending.tolist()),
     )
 

@@ -24,11 +24,12 @@ from paceline.live.ledger import Ledger
 from paceline.live.log import amounts, clock_time
 from paceline.live.old_formats import fit
 from paceline.live.reading import NONSENSE, Part, open_at, read_parts, senseless
-from paceline.live.recovery import new_ledger
+from paceline.live.recovery import new_ledger, notice_of_edit
 from paceline.live.rounds import Rounds, follow
 from paceline.live.segments import FORMAT, Header, is_line_before
 from paceline.live.status import glance_at, status_of
 from paceline.policies import PolicyLike
+from paceline.policies.code import digest_of_code
 
 PICKLED = "session"  # the one entry of a snapshot that may be written in more than one way
 
@@ -41,6 +42,7 @@ class Kept:
     segment: int = 0
     place: Place = START
     body: dict[str, Any] | None = None  # None if it cannot be read
+    digest: str = ""  # of the policy's code
     verdict: str = "was not reached"
     fits: bool = False  # whether it belongs to the journal as it is
 
@@ -161,6 +163,7 @@ class Examination:
         except PacelineError as error:
             kept.fits, kept.verdict = isinstance(error, InvalidValue), str(error)
         else:
+            self.ledger.digest = kept.digest
             kept.verdict = "stands for what was dropped"
             self.unchecked = f"what was dropped, and up to line {kept.place.lines}"
 
@@ -187,6 +190,9 @@ class Examination:
                 seen = status_of(glance_at(self.ledger), self.last_time)
                 words = ("credited", "spent", "reserved", "headroom")
                 yield "books       " + "; ".join(f"{word} {amounts(getattr(seen, word))}" for word in words)
+            edited = notice_of_edit(self.ledger, digest_of_code(self.ledger.config.policy))
+            if edited is not None:
+                yield f"code        {edited}"
         if self.unchecked:
             yield f"not checked {self.unchecked}"
         for kept in self.snapshots:
@@ -211,8 +217,8 @@ def read_snapshot(path: Path) -> Kept:
     try:
         body = snapshot.read_file(path)
         segment, *place = body.pop("journal")
-        body.pop("digest", None)  # of the code, which is not in the books
-        return Kept(path, segment, Place(*place), body)
+        digest = body.pop("digest", "")  # of the code, which is not in the books
+        return Kept(path, segment, Place(*place), body, digest)
     except (UnreadableFile, *NONSENSE) as error:
         return Kept(path, verdict=f"cannot be read: {error}")
 

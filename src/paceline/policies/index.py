@@ -373,7 +373,7 @@ class IndexPacer(Policy):
     def params(self, setting: Setting) -> tuple[Any, ...]:
         return Params(setting.lows, float(self.rise), float(self.epsilon))
 
-    def propensity(self, is_pull: bool, is_wanted: bool, affordable: int) -> float | None:
+    def propensity(self, is_pull: bool, is_wanted: bool, affordable: int, arms: int) -> float | None:
         if self.epsilon == 0.0:
             return None
         return propensity_of(self.epsilon, is_pull, is_wanted, affordable)

@@ -129,11 +129,11 @@ class Policy(FromText):
     commit: ClassVar[Callable[..., None]]
     renew: ClassVar[Callable[..., None]]
 
-    def propensity(self, is_pull: bool, is_wanted: bool, affordable: int) -> float | None:
+    def propensity(self, is_pull: bool, is_wanted: bool, affordable: int, arms: int) -> float | None:
         """The probability of a decision, where the policy leaves some of them to chance in a known way; else None.
 
         ``is_pull`` says whether an arm is pulled, ``is_wanted`` whether the policy wanted just that before chance had
-        its say (its tag then is the arm), ``affordable`` how many arms could have been paid for.
+        its say (its tag then is the arm), ``affordable`` how many of the ``arms`` in play could have been paid for.
         """
         return None
 

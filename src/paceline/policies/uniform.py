@@ -27,6 +27,7 @@ def choose(params: Params, state: State) -> Decision:
 class Uniform(Policy):
     """Pull one of the K arms with probability 1/K each whenever the guard allows it; it learns nothing.
 
+    Every live decision has its ``propensity``: 1/K for an arm, and for sitting out the share of arms that are too dear.
     The floor of every comparison: its regret is linear, and only the guard keeps it within the budget.
 
     >>> Uniform()
@@ -42,3 +43,6 @@ class Uniform(Policy):
 
     def params(self, setting: Setting) -> tuple[Any, ...]:
         return Params(setting.arms)
+
+    def propensity(self, is_pull: bool, is_wanted: bool, affordable: int, arms: int) -> float | None:
+        return 1.0 / arms if is_pull else 1.0 - affordable / max(arms, 1)

@@ -157,7 +157,7 @@ def recorder_for(record: Record | None) -> Iterator[Recorder | None]:
         encodings = {"round": "DELTA_BINARY_PACKED", **dict.fromkeys(amounts, "BYTE_STREAM_SPLIT")}
         others = [name for name in schema.names if name not in encodings]
         options = {"use_dictionary": others, "column_encoding": encodings, "write_statistics": ["round"]}
-        with table_writer(record.file, schema, **options) as write:
+        with table_writer(record.file, schema, None, **options) as write:
             yield Recorder(record, min(PAGE_ROWS, len(record.rounds)), lambda page: write(table_of(record, page)))
 
 
