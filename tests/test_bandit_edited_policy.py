@@ -5,6 +5,7 @@ import json
 import pytest
 
 from paceline import Bandit, InvalidValue, PythonPolicy
+from paceline.live import snapshot, verify
 from paceline.live.verify import Examination
 
 
@@ -145,3 +146,17 @@ def test_code_is_said_to_be_edited_once_and_only_if_it_was(tmp_path, snapshots):
     assert opened() == edited
     assert opened() is None
     assert edited not in str(Examination(journal, f"{code}:Mine"))
+
+
+@pytest.mark.parametrize("is_edited", [True, False])
+def test_a_snapshot_of_what_other_code_made_of_the_same_events_is_no_damage(tmp_path, monkeypatch, is_edited):
+    with Bandit(["a", "b"], 1.0, "greedy", journal=tmp_path / "journal", snapshot_every=None) as bandit:
+        bandit.tell(bandit.ask().id, 0.5, 0.25)
+        bandit.snapshot()
+    describe = snapshot.describe_ledger
+    monkeypatch.setattr(snapshot, "describe_ledger", lambda ledger: {**describe(ledger), "memory": {"else": [1.0]}})
+    if is_edited:
+        monkeypatch.setattr(verify, "digest_of_code", lambda policy: "of other code")
+    examined = Examination(tmp_path / "journal")
+    assert examined.is_whole is is_edited
+    assert ("whose code was edited" in examined.snapshots[0].verdict) is is_edited

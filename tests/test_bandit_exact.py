@@ -126,7 +126,7 @@ def test_an_array_without_dimensions_is_the_number_in_it(tmp_path, kind):
     bandit.tell(2, reward=1.0, cost=1.0)
     assert (bandit.earned, bandit.spent, bandit.credited) == (2.0, 1.0, 3.0)
     bandit.ask()
-    for several in (np.array([0.5]), np.array("0.5")):
+    for several in (np.array([0.5]), np.array("0.5"), np.array(0, "datetime64[ns]")):
         with pytest.raises(InvalidValue, match=r"\Acost of decision 3 \(a\) must be a number, got array"):
             bandit.tell(3, cost=several)
     check_reopened(bandit, tmp_path)

@@ -84,3 +84,16 @@ def test_a_tiny_credit_changes_next_to_nothing(amount):
         if decision.arm is not None:
             bandit.tell(decision.id, chance.random(), chance.random())
     assert 190.0 < bandit.spent < 210.0
+
+
+@pytest.mark.parametrize("credit_first", [True, False])
+def test_what_comes_in_over_some_rounds_may_make_up_for_what_was_taken_away(credit_first):
+    """The rate is renewed in the round in which the last part comes, when nothing is left over to be told."""
+    bandit = played({"budget": 0.25, "start": 50.0})
+    changes = [lambda: bandit.credit(20.0, over=4), lambda: bandit.debit(20.0)]
+    for change in changes if credit_first else reversed(changes):
+        change()
+        rate_of(bandit)
+    for _ in range(4):
+        rate_of(bandit)
+    assert rate_of(bandit) == pytest.approx(0.25, abs=1e-9)

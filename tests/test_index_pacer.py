@@ -355,6 +355,33 @@ def test_an_arm_that_left_is_no_longer_in_the_common_mean():
     assert with_it == pytest.approx(without, rel=0.02)
 
 
+def test_an_arm_that_comes_back_has_earned_what_it_earned():
+    bandit = pl.Bandit(["good", "bad", "worse"], budget=1.0, policy="index")
+
+    def play(rounds):
+        for _ in range(rounds):
+            decision = bandit.ask()
+            if decision.arm is not None:
+                bandit.tell(decision.id, reward=0.5 if decision.arm == "good" else 0.0, cost=0.5)
+
+    play(500)
+    bandit.pause("good")
+    play(500)
+    bandit.resume("good")
+    before = bandit.estimates()["good"].pulls
+    play(10)
+    assert bandit.estimates()["good"].pulls == before + 10
+
+
+def test_a_cost_of_nothing_may_be_rare_also_where_pulls_refill():
+    for refill in ({}, {"max_refill": 1.0}):
+        bandit = pl.Bandit(["free", "varies"], budget=0.3, policy="index", **refill)
+        for number in range(50):
+            bandit.observe("free", 0.5, 0.0)
+            bandit.observe("varies", 0.5, 0.2 + 0.2 * (number % 2))
+        assert bandit._ledger.arm_set.playing.memory.parts[0, 1, 1] > 0.9  # its weight in the common mean
+
+
 def test_outcomes_that_never_vary_have_no_correlation():
     # Sums of such outcomes differ from their squares by rounding; that must not be taken for a correlation.
     outcomes = {"a": (0.1, 0.1), "b": (0.37, 0.3), "c": (0.61, 0.7)}

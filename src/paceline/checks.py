@@ -75,8 +75,11 @@ def as_float(thing: str, value: object, toward: float | None) -> tuple[Any, floa
 
 
 def entry_of(value: Any) -> Any:
-    """The one entry of an array without dimensions, as a mean may come from a library of arrays; else the value."""
-    return value.item() if not isinstance(value, Real) and getattr(value, "ndim", None) == 0 else value
+    """The one number of an array without dimensions, as a mean may come from a library of arrays; else the value."""
+    if isinstance(value, Real) or getattr(value, "ndim", None) != 0:
+        return value
+    kind = getattr(getattr(value, "dtype", None), "kind", "f")  # of NumPy; a moment or a duration is no number
+    return value.item() if kind in "biufO" else value
 
 
 def entries(thing: str, value: object) -> list[Any]:

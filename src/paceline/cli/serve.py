@@ -84,8 +84,6 @@ def read_token(path: Path) -> str:
     import os
     import stat
 
-    from paceline.errors import InvalidValue
-
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise InvalidValue(f"--token-file must be a plain file, got a pipe or a device: {path}")

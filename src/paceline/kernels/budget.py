@@ -213,7 +213,7 @@ def open_round(books: Books, resources: Any, rate: Floats, headroom: Floats, pla
             books.lost[d] += over
             books.unpaced[d] += min(over, part)
             line -= over
-        if books.credited[d] != books.unpaced[d] or (books.rate[d] == 0 and tally.t > tally.rounds > 0):
+        if books.credited[d] != books.unpaced[d] or part > 0 or (books.rate[d] == 0 and tally.t > tally.rounds > 0):
             rate[d] = min(max(average_rate(books, d), 0.0), 1.0)  # below 0 when more has left than came in
         left = line - spent - books.reserved[d]
         books.headroom[d] = left

@@ -7,7 +7,7 @@ left unchecked is said. Snapshots are compared with the books at their place, en
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +32,7 @@ from paceline.policies import PolicyLike
 from paceline.policies.code import digest_of_code
 
 PICKLED = "session"  # the one entry of a snapshot that may be written in more than one way
+DERIVED = ("memory", "record", "shown")  # what follows from the events by the code of the policy
 
 
 @dataclass
@@ -150,8 +151,11 @@ class Examination:
         kept.fits = True
         kept.verdict = "was not compared: the books are not known there"
         if self.ledger is not None:
-            kept.fits = same_books(self.ledger, kept.body)
+            edited = notice_of_edit(self.ledger, digest_of_code(self.ledger.config.policy)) is not None
+            kept.fits = same_books(self.ledger, kept.body, DERIVED if edited else ())
             kept.verdict = "agrees with the journal" if kept.fits else "says other than the journal"
+            if kept.fits and edited:
+                kept.verdict += ", but for what the policy made of it, whose code was edited"
         elif 1 not in self.headers:
             self.begin_with(kept)
 
@@ -223,13 +227,14 @@ def read_snapshot(path: Path) -> Kept:
         return Kept(path, verdict=f"cannot be read: {error}")
 
 
-def same_books(ledger: Ledger, body: dict[str, Any]) -> bool:
-    """Whether books are those that a snapshot describes."""
+def same_books(ledger: Ledger, body: dict[str, Any], but_for: Sequence[str]) -> bool:
+    """Whether books are those that a snapshot describes, some entries aside."""
     described = snapshot.describe_ledger(ledger)
     answers = [[key, without_slot(id), *decision] for key, id, *decision in body["answers"]]
-    return text_of(described) == text_of({**body, "answers": answers})  # earlier versions kept ids with their slots
+    told = {**body, "answers": answers}  # earlier versions kept ids with their slots
+    return text_of(described, but_for) == text_of(told, but_for)
 
 
-def text_of(body: dict[str, Any]) -> str:
-    """As it is written, but for what is pickled."""
-    return "".join(snapshot.pieces({name: value for name, value in body.items() if name != PICKLED}))
+def text_of(body: dict[str, Any], but_for: Sequence[str]) -> str:
+    """As it is written, but for some entries and for what is pickled."""
+    return "".join(snapshot.pieces({name: value for name, value in body.items() if name not in (PICKLED, *but_for)}))

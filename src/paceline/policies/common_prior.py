@@ -108,6 +108,7 @@ class Sample(NamedTuple):
 
     n: float  # outcomes
     mean: float
+    free: bool  # whether that is an outcome of 0
     within: float  # sum of squares about their mean, n v
 
 
@@ -122,7 +123,8 @@ def sample_of(state: State, lows: Lows, arm: int, side: int) -> Sample:
     smallest, span = span_of(state, lows, arm, side)
     mean = state.arms.reward_mean[arm] if side == 0 else state.arms.cost_mean[arm, side - 1]
     within = max(known.squares - known.number * mean * mean, 0.0)
-    return Sample(known.number, min(max((mean - smallest) / span, 0.0), 1.0), within / (span * span))
+    scaled = min(max((mean - smallest) / span, 0.0), 1.0)
+    return Sample(known.number, scaled, mean == 0.0, within / (span * span))
 
 
 @kernel
@@ -143,11 +145,11 @@ def put_part(memory: Beliefs, arm: int, side: int, sample: Sample) -> float:
     """
     if sample.n == 0.0:
         return 0.0
-    n, mean, within = sample
+    n, mean, free, within = sample
     weight = n / (n + memory.common[side, STRENGTH])
     part, common = memory.parts[arm, side], memory.common[side]
     varies = n < ALIKE or within > ROUNDING * n
-    share = weight if varies or side == 0 or mean == 0.0 else 0.0
+    share = weight if varies or side == 0 or free else 0.0
     between = largest_spread(sample) if varies else 0.0
     common[TOTAL] += mean * share - part[0]
     common[WEIGHT] += share - part[1]

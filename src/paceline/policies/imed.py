@@ -18,8 +18,6 @@ from paceline.policies.common_prior import (
     SPREAD,
     STRENGTH,
     THIRD,
-    TOTAL,
-    WEIGHT,
     Lows,
     is_known,
     span_of,
@@ -57,8 +55,12 @@ def pulls_made(state: State, arm: int) -> int:
 @kernel
 def has_earned_nothing(state: State) -> bool:
     """Whether rewards are known, and all of them were 0. What is believed of them then tells no arm from another."""
-    rewards = state.memory.common[0]
-    return bool(rewards[TOTAL] == 0.0 and rewards[WEIGHT] > 0.0)
+    known = False
+    for i in range(state.pending.size):
+        if state.arms.reward_mean[i] > 0.0:
+            return False
+        known = known or is_known(state, i, 0)
+    return known
 
 
 @kernel
@@ -190,8 +192,9 @@ def index_of(state: State, lows: Lows, price: float, level: float, rival: Rival,
     income so far. An untried arm waits for no crowd.
 
     What is believed of an arm that was hardly tried is what the others are like, and it may be wholly different. So the
-    index is at most  log(32 (K - 1)) + log(N / n) + 2 n:  an arm is tried when one pull takes 1 / (32 (K - 1)) of what
-    went into its rival, and again when there is e^2 times as much, whatever speaks against it.
+    index is at most  log(32 (K - 1)) + log(N / n) + 2 n,  less what is taken off for rare rewards: an arm is tried when
+    one pull takes 1 / (32 (K - 1)) of what went into its rival, and again when there is e^2 times as much, whatever
+    speaks against it. Where the headroom does not cover it, one pull counts with its largest cost.
     """
     clocks, rate, top = state.memory.clocks, state.rate[0], state.largest[arm, 0]
     if pulls_made(state, arm) == 0:
