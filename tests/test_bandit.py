@@ -207,7 +207,7 @@ def test_the_reason_without_arms(policy):
     bandit.credit(100.0)
     bandit.pause("a")
     bandit.retire("b")
-    assert bandit.ask() == Decision(1, None, "no arm is active")
+    assert bandit.ask() == Decision(1, None, "no arm is active", propensity=1.0 if policy == "uniform" else None)
     assert bandit.mix() == {None: 1.0}
     assert bandit.price == 0.0
     bandit.resume("a")
