@@ -49,4 +49,6 @@ SYSTEMS: dict[str, System] = {
     "lagrangian": System("ours, after Immorlica and others", "T", "", None, GUARD),
     "optimistic-lp": System("ours, after Agrawal, Devanur", "nothing", "", None, GUARD),
     "index": System("ours", "nothing", "", None, GUARD),
+    "epsilon-greedy": System("a simple baseline", "nothing", "", None, GUARD),
+    "greedy": System("a simple baseline", "nothing", "", None, GUARD),
 }
