@@ -384,7 +384,8 @@ def test_learned_means_are_unbiased_and_regret_is_below_that_of_waiting(policy):
     assert abs(bias["corrected"].mean()) < 0.02 + 3 * error
     assert bias["as told"].mean() > 0.3
     missed = {rule: sum(each.missed for each in of) for rule, of in runs.items()}
-    assert missed["corrected"] == 0
-    assert missed["as told"] >= 5
+    # A 95 % interval may miss: if each run did once in 20 times, more than 4 of 20 would once in 390 times.
+    assert missed["corrected"] <= 4
+    assert missed["as told"] >= 10
     gain = np.array([a.regret - b.regret for a, b in zip(runs["same age"], runs["corrected"], strict=True)])
     assert gain.mean() > 2 * gain.std(ddof=1) / math.sqrt(20)
