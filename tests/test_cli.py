@@ -281,7 +281,7 @@ def test_reproduce_a_single_round_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
     assert "nan" not in done.stdout
-    assert "Figure 1 is not at the paper's scale (1 trial of 1 rounds, there 10 of 500,000)" in done.stdout
+    assert "Figure 1 is not at the paper's scale (1 trial of 1 round, there 10 of 500,000)" in done.stdout
 
 
 def test_reproduce_prints_where_greek_letters_cannot_be_shown(tmp_path):

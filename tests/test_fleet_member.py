@@ -682,6 +682,9 @@ def test_settings_reach_everybody_with_a_version(store):
         one.add("b")
     assert [act.what for act in store.acts("ads")][-2:] == [{"resume": "a"}, {"retire": "b"}]
     check_books(store, [one, other, third])
+    one.set(budget=0.5)
+    store.close_worker("ads", other._name, other._standing.life, by="me")
+    assert one.fleet_status()["in_force"] == "1 of 2"  # nobody waits for the dead
 
 
 def test_fleet_status_is_ready_for_json(store):

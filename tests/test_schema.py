@@ -10,8 +10,9 @@ import pytest
 from studies import EIGHT_ARMS, SMALL
 
 import paceline as pl
-from paceline import cli, paper
+from paceline import cli
 from paceline.experiments.spec import experiment_schema
+from paceline.paper.instances import figure_file
 from paceline.policies import POLICIES
 from paceline.problems.families import KINDS
 
@@ -27,13 +28,13 @@ def validator() -> jsonschema.Draft7Validator:
 def good() -> dict[str, dict[str, object]]:
     """Tables that are run somewhere: in tests, in the package, in the documents."""
     found = {"small": SMALL, "eight arms": EIGHT_ARMS}
-    for number in (1, 2):
-        file = Path(paper.__file__).with_name(f"figure{number}.toml")
-        found[file.name] = tomllib.loads(file.read_text(encoding="utf-8"))
+    found |= {f"figure {number}": figure_file(number) for number in (1, 2)}
     found["comparison"] = pl.compare("beta", ["uniform", pl.SUAK(order="first")], rounds=10, trials=1).manifest["file"]
+    labels = {"name": "one-phase", "grid": {"label": ["x", "y"]}}
+    found["labels"] = pl.Experiment.from_table({**SMALL, "policies": [], "policy": [labels]}).table
     found["given"] = pl.compare([pl.paper.three_arms()], "uniform", rounds=10, trials=1, delay=5).manifest["file"]
     for number, text in enumerate(re.findall(r"```toml\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)):
-        found[f"docs {number}"] = {"problem": [], **tomllib.loads(text)}
+        found[f"docs {number}"] = {"problem": [], "policies": [], **tomllib.loads(text)}
     return found
 
 

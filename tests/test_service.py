@@ -695,7 +695,7 @@ class Wire:
 def test_what_is_written_in_one_turn_goes_out_at_once():
     async def talk():
         wire = Wire()
-        gathering = Gathering(wire, asyncio.get_running_loop())
+        gathering = Gathering(wire, asyncio.get_running_loop(), is_sending=lambda: False)
         gathering.write(b"head")
         gathering.write(b"body")
         assert wire.written == []

@@ -151,7 +151,7 @@ def test_an_operator_pauses_and_resumes_an_arm(look, served):
         page.click("button[aria-label='Pause video']")
         page.click("#confirm-yes")
         page.wait_for_selector("button[aria-label='Resume video']")
-        assert "video is paused." in page.inner_text("#toasts")
+        says(page, "toasts", "video is paused.")
         assert bandit.arms["video"] == "paused"
         page.click("button[aria-label='Resume video']")
         page.click("#confirm-yes")
@@ -176,6 +176,21 @@ def test_an_operator_credits_money_and_sees_the_line_move(look, served):
     assert "the-operator" in page.inner_text("#acts")
 
 
+def test_what_operators_did_last_is_shown_however_long_the_list_is(look, served):
+    with open_store(served.store) as store:
+        store.make("old", {"arms": ["a", "b"], "budget": 0.5}, "test")
+        for number in range(1005):
+            store.note("old", "test", {"remark": number})
+    page = look("old")
+    page.click("#acts-box summary")
+    says(page, "acts", "remark 1004")
+    assert page.locator("#acts li").count() == 50
+    page.click("button[aria-label='Pause a']")
+    page.click("#confirm-yes")
+    says(page, "acts", "paused a")
+    assert page.locator("#acts li").count() == 50
+
+
 def test_an_operator_changes_the_budget_and_adds_an_arm(look, served):
     page = look("two")
     assert page.get_attribute("#control-budget [data-resource=dollars]", "placeholder") == "now 0.500"
@@ -198,15 +213,22 @@ def test_an_operator_changes_the_budget_and_adds_an_arm(look, served):
 def test_an_operator_closes_a_worker_that_is_silent(look, served):
     silent = pl.join(served.store, "poor", worker="silent", sync_every=None)
     try:
+        for _ in range(500):
+            silent.ask()
         silent.sync()
-        page = look("poor")
+        held = f"{silent.headroom:.3f}"
+        page = look("poor", width=390)
         page.wait_for_selector("#workers .tag.stale", timeout=40_000)
         says(page, "notes", "A worker is silent")
+        says(page, "workers-more", f"Stranded with 1 silent: {held}.")
+        assert "500" in page.inner_text("#workers")  # its rounds, on a telephone, too
         page.click("#workers button:visible")
         assert "You assert that this worker is dead" in page.inner_text("#confirm")
         page.click("#confirm-yes")
         says(page, "toasts", "silent is closed.")
         until(page, "!document.getElementById('workers').textContent.includes('silent')")
+        says(page, "workers-more", f"Stranded with 1 closed: {held}.")
+        says(page, "figures", f"{held} of it stranded")
         assert [act.what["close"] for act in open_store(served.store).acts("poor") if "close" in act.what] == ["silent"]
     finally:
         silent.close()
@@ -249,7 +271,7 @@ def test_a_bandit_that_starves_says_so(look, served):
         page = look("poor")
         says(page, "notes", "Starving")
         assert "– best" in page.inner_text("#arms")  # nothing was pulled: no share is the best yet
-        assert "reward per unit" in page.inner_text("#figures")
+        assert "nothing is known yet" in page.inner_text("#figures")  # nor what a unit is worth
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -356,6 +378,8 @@ def test_without_the_store_the_page_says_what_it_does_not_know(chromium, tmp_pat
         page.click("#sign-in-form button")
         page.wait_for_selector("#link[data-state=live]")
         says(page, "workers", "fresh")
+        complaints = []
+        page.on("console", lambda message: complaints.append(message.text))
         for file in tmp_path.glob("ads.db*"):
             file.rename(tmp_path / f"gone-{file.name}")
         says(page, "link", "Store gone")
@@ -365,6 +389,9 @@ def test_without_the_store_the_page_says_what_it_does_not_know(chromium, tmp_pat
         assert page.evaluate("document.querySelector('.bar').offsetHeight") <= 60, "the head is two lines"
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.evaluate("document.querySelector('#arms .act button').disabled")
+        page.reload()
+        says(page, "notes", "Store unreachable")
+        assert complaints == []
         page.close()
 
 

@@ -5,9 +5,11 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -334,6 +336,28 @@ def test_the_demonstration_runs_by_itself_and_leaves_nothing_behind(tmp_path):
     assert (code, err) == (0, "")
     assert out.endswith("nothing is left of it.\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def processes_with(text):
+    """The processes whose environment has a text."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if text.encode() in (place / "environ").read_bytes():
+                found.append(int(place.name))
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at the processes as Linux shows them")
+def test_the_demonstration_on_a_new_machine_leaves_no_compiler_behind(tmp_path):
+    cache = tmp_path / "cache"
+    with Process("--no-browser", "--speed", 5, env={"NUMBA_CACHE_DIR": str(cache)}, command="demo") as demo:
+        deadline = time.monotonic() + 120
+        while processes_with(str(cache)) in ([], [demo.process.pid]):
+            assert time.monotonic() < deadline, "no other process compiles"
+            time.sleep(0.05)
+        assert demo.stop(signal.SIGINT)[0] == 0
+        assert processes_with(str(cache)) == []
 
 
 def test_a_closed_terminal_ends_the_demonstration_as_any_other_end(tmp_path):

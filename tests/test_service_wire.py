@@ -1,10 +1,11 @@
 """What goes over the wire, byte by byte: the short way and the usual way give the same answers, whoever sends what."""
 
+import http.client
 import json
 import select
 import socket
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from urllib.request import urlopen
 
 import pytest
@@ -67,6 +68,14 @@ class Line:
 
     def send(self, data):
         self.socket.sendall(data)
+
+    def is_cut_off_by(self, data):
+        """Whether nobody takes what is sent."""
+        try:
+            self.socket.send(data)
+        except (ConnectionResetError, BrokenPipeError):
+            return True
+        return False
 
     def read(self):
         """Status, headers and body of the next answer that is not "go on"."""
@@ -272,6 +281,54 @@ def test_large_bodies_come_in_pieces_and_not_above_the_limit(port):
         assert line.read()[0] == 413
 
 
+@pytest.mark.parametrize("headers", [{}, SLOWLY, {"Authorization": "Bearer wrong"}, {"Content-Type": "text/plain"}])
+def test_whoever_sends_a_million_items_can_read_why_they_are_refused(headers, port):
+    items = b'{"items":[' + b",".join([b'{"id":1}'] * 1_000_000) + b"]}"
+    given = {**USUAL, **headers}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("POST", f"{B}/tell", items, given)  # which sends all of it before it reads anything
+    answer = connection.getresponse()
+    assert answer.getheader("Content-Type") == "application/problem+json"
+    assert answer.status == json.loads(answer.read())["status"]
+    assert answer.status == {"Bearer wrong": 401, "text/plain": 415}.get(next(iter(headers.values()), ""), 413)
+    connection.close()
+
+
+def test_a_service_that_throws_away_what_is_sent_still_ends(folder):
+    with serving(folder, env={"PACELINE_TOKEN": TOKEN}) as process:
+        with Line(int(process.address.rpartition(":")[2])) as line:
+            line.send(written("/tell", b" " * 100_000, Content_Length="2000000"))
+            assert line.read()[0] == 413
+            line.send(b" " * 100_000)
+            began = time.monotonic()
+            assert process.stop()[0] == 0
+        assert time.monotonic() - began < 8.0
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /v1/ban"])
+def test_half_a_head_does_not_hold_up_a_service_that_ends(sent, folder):
+    with serving(folder, env={"PACELINE_TOKEN": TOKEN}) as process:
+        with Line(int(process.address.rpartition(":")[2])) as line:
+            line.send(sent)
+            time.sleep(0.2)
+            began = time.monotonic()
+            assert process.stop()[0] == 0
+        assert time.monotonic() - began < 5.0
+
+
+def test_what_is_no_request_behind_one_is_refused_and_not_logged(folder):
+    whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with serving(folder, env={"PACELINE_TOKEN": TOKEN}) as process:
+        for _ in range(3):
+            with Line(int(process.address.rpartition(":")[2])) as line:
+                line.send(whole + b"GARBAGE\x00")
+                assert line.file.read().count(b"HTTP/1.1 400 ") == 1
+        code, _, said = process.stop()
+    assert code == 0
+    assert "Traceback" not in said
+    assert "ERROR" not in said
+
+
 def test_a_body_in_chunks_is_read(port):
     body = b'{"count": 2}'
     chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
@@ -286,7 +343,7 @@ import sys
 from paceline.fleet.store import open_store
 from paceline.service import server, wire
 
-wire.KEPT_OPEN, wire.ARRIVES = float(sys.argv[2]), float(sys.argv[3])
+wire.KEPT_OPEN, wire.ARRIVES, wire.LINGERS = float(sys.argv[2]), float(sys.argv[3]), 1.0
 server.serve(open_store(f"sqlite:///{sys.argv[1]}"), port=0)
 """
 
@@ -310,6 +367,29 @@ def test_a_connection_on_which_nothing_goes_on_is_closed(sent, kept_open, arrive
             line.send(sent)
             line.file.read()  # until it is closed
             assert time.monotonic() - began > 0.5
+        assert process.stop()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("first", "next_part", "arrives"),
+    [
+        (b"GET /", b"a" * 10_000, 1000),  # sends on after it was refused
+        (b"", b"GET /page/page.css HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50, 1),  # reads nothing
+    ],
+)
+def test_who_goes_on_sending_and_reads_nothing_is_cut_off(first, next_part, arrives, tmp_path):
+    script = tmp_path / "hasty.py"
+    script.write_text(HASTY, encoding="ascii")
+    with Process(script, tmp_path / "ads.db", 1000, arrives, program=PYTHON) as process:
+        with Line(int(process.address.rpartition(":")[2])) as line:
+            line.send(first)
+            line.socket.settimeout(1.0)
+            until, is_cut_off = time.monotonic() + 30.0, False
+            while not is_cut_off and time.monotonic() < until:
+                with suppress(TimeoutError):
+                    is_cut_off = line.is_cut_off_by(next_part)
+                time.sleep(0.01)
+            assert is_cut_off
         assert process.stop()[0] == 0
 
 

@@ -33,6 +33,7 @@ def run(options: argparse.Namespace) -> None:
     from paceline import checks
     from paceline.fleet.store import open_store
     from paceline.interrupts import signals_held
+    from paceline.meanwhile import call_off
     from paceline.service.demo import NAME, SETTINGS, Campaign
     from paceline.service.server import ends, serve
 
@@ -43,6 +44,7 @@ def run(options: argparse.Namespace) -> None:
         if number != signal.SIGINT:
             signal.signal(number, lambda number, _: sys.exit(128 + number))
     with ExitStack() as stack:
+        stack.callback(call_off)
         with signals_held():  # a folder that is made, and not known yet, would stay
             folder = stack.enter_context(TemporaryDirectory(prefix="paceline-demo-"))
         store = open_store(f"sqlite:///{Path(folder) / 'demo.db'}")

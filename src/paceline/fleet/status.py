@@ -28,7 +28,7 @@ def fleet_status(member: "Member", store: Store, pulls: list[tuple[float, dict[s
     headroom = total((0,) * len(account.pool), *(row.headroom for row in rows))
     spent = total(past.spent, *(row.spent for row in rows))
     reserved = total(past.reserved, *(row.reserved for row in rows))
-    in_force = sum(row.version == settings.version for row in rows)
+    versions = [row.version for row in rows if not row.closed]  # the dead will never have the latest
     now = account.clock or 0
     minted = total(past.minted, *(minted_by(row) for row in rows))
     return {
@@ -41,7 +41,7 @@ def fleet_status(member: "Member", store: Store, pulls: list[tuple[float, dict[s
         "pool": amounts(account.pool),
         "earned": past.earned + sum(row.earned for row in rows),
         "version": settings.version,
-        "in_force": f"{in_force} of {len(rows)}",
+        "in_force": f"{versions.count(settings.version)} of {len(versions)}",
         "price": member.price,
         "workers": [
             {

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from paceline.calls import LearningCalls, blamed, calls_with, part_calls_with, teacher_with
 from paceline.errors import PacelineError, UnknownName
-from paceline.game import LearningCalls, blamed, calls_with, part_calls_with, teacher_with
 from paceline.grafting import Calls, PartCalls, bound_rare_calls
 from paceline.kernels.estimates import NUMBER, TOTAL
 from paceline.kernels.jit import compile_now

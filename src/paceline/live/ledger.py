@@ -17,8 +17,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from paceline.calls import check_choice
 from paceline.errors import InvalidPolicy
-from paceline.game import check_choice
 from paceline.interrupts import signals_held
 from paceline.kernels.budget import line_units
 from paceline.kernels.jit import plain_throughout

@@ -115,5 +115,5 @@ async def body_of(receive: Receive) -> Any:
 
 
 def too_large() -> Problem:
-    """What to say of a body that is too large; the rest of it is not read."""
+    """What to say of a body that is too large; the rest of it is thrown away."""
     return Problem(413, f"the body must have at most {LARGEST_BODY} bytes", {"Connection": "close"})

@@ -23,6 +23,7 @@ from paceline.service.problems import document
 SMALL = 1 << 15  # bytes of a body that is waited for as a whole
 KEPT_OPEN = 65.0  # seconds that a connection may be idle; a proxy in front closes its own after 60
 ARRIVES = 60.0  # seconds in which a request must have come in
+LINGERS = 10.0  # seconds in which somebody who was refused while sending may read why
 
 # What strangers send is no news: it is counted, and a line for each would let anybody fill the disk.
 QUIET = logging.getLogger("paceline.service.wire")
@@ -32,15 +33,23 @@ AtOnce = Callable[[Scope, bytes], Answer | None]  # None if something has to be 
 
 
 class Gathering:
-    """A transport that writes once in a turn of the event loop; everything else is as of the one within."""
+    """A transport that writes once in a turn of the event loop; everything else is as of the one within.
 
-    def __init__(self, inner: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
-        self.inner, self.loop = inner, loop
+    ``is_sending``  whether the other side has begun a request that is not here yet.
+    """
+
+    def __init__(
+        self, inner: asyncio.Transport, loop: asyncio.AbstractEventLoop, is_sending: Callable[[], bool]
+    ) -> None:
+        self.inner, self.loop, self.is_sending = inner, loop, is_sending
         self.parts: list[bytes] = []
         self.is_closing = inner.is_closing  # which is asked after every answer
+        self.is_lingering = False
 
     def write(self, data: bytes) -> None:
-        """Keep it until the end of the turn."""
+        """Keep it until the end of the turn; after the last word nothing is said any more."""
+        if self.is_lingering:
+            return
         if not self.parts:
             self.loop.call_soon(self.flush)
         self.parts.append(data)
@@ -53,7 +62,23 @@ class Gathering:
             self.inner.write(data)
 
     def close(self) -> None:
-        """Write what there is, and close."""
+        """Write what there is, and close.
+
+        To somebody who is still sending, a connection that is closed is broken: most programs never read what was
+        answered then. So the rest is taken in, and thrown away, until they have read it and close themselves, or their
+        time is up.
+        """
+        if self.is_lingering or not self.is_sending() or self.inner.is_closing():
+            self.end()
+            return
+        self.flush()
+        self.is_lingering, self.is_closing = True, lambda: True
+        self.inner.write_eof()
+        self.inner.resume_reading()
+        self.loop.call_later(LINGERS, self.inner.abort)
+
+    def end(self) -> None:
+        """Write what there is, and close, whatever the other side does."""
         self.flush()
         self.inner.close()
 
@@ -79,16 +104,20 @@ class Connection(HttpToolsProtocol):
     is_in_head = False  # whether its head is not here yet, and
     head = 0  # how many bytes of it have come after the first piece
     since = 0.0  # when it began, or when the last answer was sent
+    paused = 0.0  # when the other side had left so much unread that no more is written
     first: tuple[Any, bytes] = None, b""  # the headers that the server puts first, which it renews every second
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody has come."""
         self.logger = QUIET
-        super().connection_made(cast(asyncio.Transport, Gathering(transport, self.loop)))
+        self.gathering = Gathering(transport, self.loop, lambda: self.is_arriving)
+        super().connection_made(cast(asyncio.Transport, self.gathering))
         self.since = self.loop.time()
 
     def data_received(self, data: bytes) -> None:
         """Some bytes. A head without an end must not fill the memory; a body behind it may be as long as it likes."""
+        if self.gathering.is_lingering:
+            return
         if self.is_in_head:
             self.head += len(data)
         super().data_received(data)
@@ -179,11 +208,24 @@ class Connection(HttpToolsProtocol):
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
 
+    def pause_writing(self) -> None:
+        """The other side does not read."""
+        self.paused = self.loop.time()
+        super().pause_writing()
+
+    def shutdown(self) -> None:
+        """The server ends. Who has sent no whole head, or has got the answer, is not waited for."""
+        if self.cycle is None or self.cycle.response_complete:
+            self.gathering.end()
+        else:
+            self.cycle.keep_alive = False
+
     def look(self, now: float) -> None:
-        """Close the connection if it is idle, or a request on it takes too long to come in."""
+        """End the connection if it is idle, or a request on it takes too long to come in, or an answer to be read."""
         is_idle = self.cycle is None or self.cycle.response_complete
-        if now - self.since > ARRIVES if self.is_arriving else is_idle and now - self.since > KEPT_OPEN:
-            self.transport.close()
+        is_late = now - self.since > ARRIVES if self.is_arriving else is_idle and now - self.since > KEPT_OPEN
+        if is_late or (self.flow.write_paused and now - self.paused > ARRIVES):
+            self.gathering.inner.abort()
 
 
 def look_at(connections: Iterable[Any], now: float) -> None:

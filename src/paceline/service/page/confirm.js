@@ -27,7 +27,10 @@ export function confirm({ title, text, yes, danger = false, act, done }) {
         button.disabled = false;
       }
     };
-    dialog.onclose = () => resolve(isDone);
+    dialog.onclose = () => {
+      if (isDone) document.dispatchEvent(new Event("acted"));
+      resolve(isDone);
+    };
     dialog.showModal();
     find("confirm-no").focus();
   });

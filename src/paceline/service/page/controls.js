@@ -5,6 +5,7 @@ import { confirm } from "./confirm.js";
 import { find, keyed, make, setText } from "./dom.js";
 import { amount, byResource, day, leftOf, words } from "./format.js";
 
+const SHOWN = 50, PAGE = 1000; // acts
 let state = null, shape = null;
 
 const number = text => (text.trim() === "" ? null : Number(text));
@@ -25,7 +26,6 @@ function control(id, title, text, inputs, button, submit) {
   form.addEventListener("submit", async event => {
     event.preventDefault();
     if (await submit(form)) form.reset();
-    showActs(state.name);
   });
   return form;
 }
@@ -77,11 +77,21 @@ const VERBS = {
 
 const said = what => Object.entries(what).map(([verb, detail]) => VERBS[verb]?.(detail) ?? `${verb} ${typeof detail === "object" ? JSON.stringify(detail) : detail}`).join("; ");
 
+// The latest acts, if somebody looks at them. The service lists them from the oldest on.
+let acts = [], actsOf = null;
+
 export async function showActs(name) {
-  let acts = [];
+  if (!find("acts-box").open) return;
+  if (actsOf !== name) [acts, actsOf] = [[], name];
   try {
-    ({ acts } = await call("GET", `${of(name)}/acts?count=1000`));
+    for (let more = PAGE; more === PAGE;) {
+      const found = (await call("GET", `${of(name)}/acts?after=${acts.at(-1)?.number ?? 0}&count=${PAGE}`)).acts;
+      if (actsOf !== name) return;
+      more = found.length;
+      const last = acts.at(-1)?.number ?? 0;  // somebody else may have looked meanwhile
+      acts = [...acts, ...found.filter(act => act.number > last)].slice(-SHOWN);
+    }
   } catch { return; }
-  keyed(find("acts"), acts.slice(-50).reverse(), act => act.number,
+  keyed(find("acts"), [...acts].reverse(), act => act.number,
     act => make("li", {}, make("time", {}, day(act.time)), make("span", { class: "by" }, act.by), make("span", { class: "what" }, said(act.what))), () => {});
 }

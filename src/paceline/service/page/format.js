@@ -44,6 +44,13 @@ export function leftOf(fleet) {
   return Object.fromEntries(Object.entries(byResource(fleet.credited)).map(([name, all]) => [name, all - spent[name] - reserved[name]]));
 }
 
+// What workers of some kinds hold, all together.
+export function leftWith(fleet, kinds) {
+  const held = fleet.workers.filter(worker => kinds.includes(worker.status)).map(worker => byResource(worker.headroom));
+  const all = Object.fromEntries(Object.keys(byResource(fleet.credited)).map(name => [name, held.reduce((sum, each) => sum + Math.max(each[name], 0), 0)]));
+  return typeof fleet.credited === "object" ? all : all.cost;
+}
+
 export function words(value) {
   return typeof value === "object" && value !== null
     ? Object.entries(value).filter(([, each]) => each !== null).map(([name, each]) => `${amount(each)} ${name}`).join(", ")

@@ -1,7 +1,7 @@
 // The head of the page: five figures.
 
 import { find, keyed, make, setText } from "./dom.js";
-import { amount, byResource, count, leftOf, percent } from "./format.js";
+import { amount, byResource, count, leftOf, leftWith, percent } from "./format.js";
 
 const NAMES = { rounds: "Rounds", money: "Spent and reserved", headroom: "Headroom", price: "Price", workers: "Workers" };
 const HINTS = { price: "what one more unit per round would earn" };
@@ -52,13 +52,16 @@ const FILL = {
   headroom: (fleet, resources) => {
     const left = leftOf(fleet), pool = byResource(fleet.pool);
     const parts = resources.map(name => ({ text: amount(left[name]), small: labelled(resources, name), kind: left[name] < 0 ? "bad-text" : "" }));
-    const pooled = resources.filter(name => pool[name] > 0).map(name => `${amount(pool[name])} ${labelled(resources, name)}`.trim());
-    return [...parts, { extra: pooled.length ? `${pooled.join(", ")} of it in the pool` : "may still be spent" }];
+    const listed = amounts => resources.filter(name => amounts[name] > 0).map(name => `${amount(amounts[name])} ${labelled(resources, name)}`.trim()).join(", ");
+    const pooled = listed(pool), stranded = listed(byResource(leftWith(fleet, ["stale", "closed"])));
+    const extra = [pooled && `${pooled} of it in the pool`, stranded && `${stranded} of it stranded`].filter(Boolean);
+    return [...parts, { extra: extra.join("; ") || "may still be spent" }];
   },
-  price: (fleet, resources) => [
-    ...resources.map(name => ({ text: amount(byResource(fleet.price)[name]), small: resources.length > 1 ? `reward / ${name}` : "" })),
-    ...(resources.length > 1 ? [] : [{ extra: "reward per unit" }]),
-  ],
+  price: (fleet, resources) => {
+    const isKnown = Object.values(fleet.arms).some(arm => arm.pulls > 0);
+    const parts = resources.map(name => ({ text: amount(isKnown ? byResource(fleet.price)[name] : null), small: labelled(resources, name) }));
+    return [...parts, { extra: isKnown ? "reward per unit" : "nothing is known yet" }];
+  },
   workers: (fleet, _, state) => {
     const of = status => fleet.workers.filter(worker => worker.status === status).length;
     const stale = of("stale");

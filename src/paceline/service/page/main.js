@@ -127,4 +127,5 @@ find("sign-out").addEventListener("click", () => {
   askForToken("");
 });
 find("acts-box").addEventListener("toggle", () => current && showActs(current));
+document.addEventListener("acted", () => current && showActs(current));
 begin();

@@ -3,13 +3,10 @@
 import { call, of } from "./api.js";
 import { confirm } from "./confirm.js";
 import { find, keyed, make, setText } from "./dom.js";
-import { byResource, count, span, words } from "./format.js";
-
-const sum = value => Object.values(byResource(value ?? 0)).reduce((all, each) => all + each, 0);
+import { count, leftWith, span, words } from "./format.js";
 
 export function showWorkers(state, may) {
   const rows = state.fleet.workers.filter(worker => worker.status !== "closed");
-  const closed = state.fleet.workers.length - rows.length;
   setText(find("workers-count"), `version ${state.fleet.version} of the settings in force at ${state.fleet.in_force}`);
   keyed(find("workers").tBodies[0], rows, row => `${row.name} ${row.life}`, create, (row, worker) => {
     const [name, seen, rounds, holds, act] = row.children;
@@ -18,9 +15,9 @@ export function showWorkers(state, may) {
     name.lastChild.className = `tag ${worker.status}`;
     setText(name.lastChild, worker.status);
     const age = Math.max(state.time - worker.seen, 0);
-    setText(seen, age < 2 ? "now" : `${span(age)} ago`);
-    setText(rounds, count(worker.rounds));
-    setText(holds, words(worker.headroom));
+    setText(seen.lastChild, age < 2 ? "now" : `${span(age)} ago`);
+    setText(rounds.lastChild, count(worker.rounds));
+    setText(holds.lastChild, words(worker.headroom));
     const isStale = worker.status === "stale";
     holds.className = isStale ? "number stranded" : "number";
     holds.title = isStale ? `stranded unless it comes back: ${words(worker.headroom)}, and ${words(worker.reserved)} reserved` : `reserved besides: ${words(worker.reserved)}`;
@@ -29,16 +26,22 @@ export function showWorkers(state, may) {
     button.disabled = !may;
     button.onclick = () => close(state.name, worker);
   });
-  const stranded = rows.filter(row => row.status === "stale" && sum(row.headroom) + sum(row.reserved) > 0);
-  setText(find("workers-more"), [
-    stranded.length ? `Stranded: ${stranded.map(row => words(row.headroom)).join(" and ")}.` : "",
-    closed ? `${count(closed)} closed.` : "",
-  ].join(" ").trim());
+  setText(find("workers-more"), [strandedWith(state.fleet, "stale", "silent"), strandedWith(state.fleet, "closed", "closed")].filter(Boolean).join(" "));
   find("workers-more").hidden = !find("workers-more").textContent;
 }
 
+// What is stranded with workers that are not there.
+function strandedWith(fleet, status, word) {
+  const those = fleet.workers.filter(worker => worker.status === status).length;
+  return those ? `Stranded with ${count(those)} ${word}: ${words(leftWith(fleet, [status]))}.` : "";
+}
+
 function create() {
-  return make("tr", {}, make("th", { scope: "row" }, make("span"), make("span", { class: "tag" })), make("td", { class: "number when" }), make("td", { class: "number" }), make("td", { class: "number" }), make("td", { class: "act" }, make("button", { type: "button", class: "quiet slim" }, "Close")));
+  const cell = (name, kind = "") => make("td", { class: `number ${kind}` }, make("span", { class: "label", "aria-hidden": "true" }, name), make("span"));
+  return make("tr", {},
+    make("th", { scope: "row" }, make("span"), make("span", { class: "tag" })),
+    cell("Seen", "when"), cell("Rounds"), cell("Holds"),
+    make("td", { class: "act" }, make("button", { type: "button", class: "quiet slim" }, "Close")));
 }
 
 const close = (bandit, worker) => confirm({
