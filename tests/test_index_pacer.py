@@ -31,6 +31,7 @@ PROBLEMS = {
     "a crowd": pl.problems.random("beta", 31, arms=20),
     "reward and cost drawn together": pl.problems.random("correlated", 31, arms=7, case=3),
     "clicks are rare": pl.problems.random("bidding", 31, arms=6),
+    "costs with long tails": pl.problems.random("llm", 31),
     "paid for what is sold": pl.problems.random("inventory", 31),
     "flat prices, and one that never earns": pl.Problem(
         [pl.Bernoulli(0.2), pl.Bernoulli(0.4), pl.Bernoulli(0.5), pl.Constant(0.0)],

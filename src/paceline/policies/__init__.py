@@ -1,8 +1,8 @@
 """The policies by name, and what one needs to write another."""
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 
+from paceline import checks
 from paceline.errors import InvalidPolicy, InvalidValue, PacelineError, UnknownName, UnknownParameter, in_one_line
 from paceline.kernels.state import SKIP, Decision, State
 from paceline.policies.control_budget import ControlBudget
@@ -85,11 +85,8 @@ def make_policy(name: str, /, **parameters: object) -> Policy:
     named, _, rest = name.partition(":")
     known = POLICIES.get(named)
     if known is None and (not rest or "=" in rest):  # such as suka:order=first, which is no class
-        near = get_close_matches(named, POLICIES, n=1)
-        guess = f"; did you mean {near[0]!r}?" if near else ""
-        raise UnknownName(
-            f"policy must be one of {', '.join(POLICIES)}, module:Class or file.py:Class, got {named!r}{guess}"
-        )
+        allowed = f"{', '.join(POLICIES)}, module:Class or file.py:Class"
+        raise UnknownName(f"policy must be one of {allowed}, got {named!r}{checks.guess(named, POLICIES)}")
     if known is not None:
         given = f"pl.{known.__name__}(...)"
         raise InvalidValue(

@@ -95,7 +95,9 @@ def family(
 def check_kind(kind: object) -> str:
     """The name of a kind, if there is one of that name."""
     if not isinstance(kind, str) or kind not in RECIPES:
-        raise UnknownName(f"kind of problems must be one of {', '.join(RECIPES)}, got {kind!r}")
+        raise UnknownName(
+            f"kind of problems must be one of {', '.join(RECIPES)}, got {kind!r}{checks.guess(kind, RECIPES)}"
+        )
     return kind
 
 
