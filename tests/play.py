@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from paceline.game import calls_with
+from paceline.calls import calls_with
 from paceline.grafting import Calls, bound_rare_calls, puller_for, simulator_for
 from paceline.kernels.budget import Books, units_for
 from paceline.kernels.jit import plain

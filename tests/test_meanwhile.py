@@ -15,7 +15,7 @@ from lanes import WITH_TRUTH, named_in_lanes
 import paceline as pl
 from paceline import compile as ahead
 from paceline import meanwhile
-from paceline.game import calls_for, learning_calls_for
+from paceline.calls import calls_for, learning_calls_for
 from paceline.kernels import inner
 from paceline.policies import POLICIES
 

@@ -34,6 +34,8 @@ def test_the_report_names_the_paper_and_says_why_two_rows_are_the_same(tmp_path)
     )
     assert f'<a href="{address}"' in report.page.to_html()
     assert "rounds skipped first' are the same: what the skipped rounds save is spent at once" in str(report)
+    assert "(2 trials of 2,000 rounds, there 10 of 500,000)" in str(report)
+    assert "may hold there; in 2 trials up to 236 standard errors are noise." in str(report)  # t, one degree of freedom
 
 
 def test_rows_that_differ_are_not_said_to_be_the_same(tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import paceline as pl
-from paceline.game import part_calls_for
+from paceline.calls import part_calls_for
 from paceline.kernels import estimates
 from paceline.kernels.jit import plain_throughout
 from paceline.kernels.state import new_storage, state_in

@@ -250,7 +250,9 @@ def test_a_name_that_is_no_label_stands_for_all_that_have_it():
 
 def test_show_prints_a_file_for_each_part_that_can_be_run(capsys):
     assert main(["prior-work", "--show", "--rounds", "1600", "--trials", "1"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    shown = capsys.readouterr()
+    lines = shown.out.splitlines()
+    assert shown.err.startswith(f"{len(PARTS)} experiment files: each begins with a line # NAME.toml")
     begins = [at for at, line in enumerate(lines) if line.startswith("name =") and lines[at + 1].startswith("report =")]
     heads = ["\n".join(lines[at:until]) for at, until in zip(begins, [*begins[1:], len(lines)], strict=True)]
     assert len(heads) == len(PARTS)

@@ -4,10 +4,13 @@ import logging
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 import elsewhere
 import pytest
@@ -81,7 +84,7 @@ def test_worker_killed_half_way_changes_no_byte(client, address, on_threads, tmp
     assert len(written) == len(set(written)) == 2 * HALF
     (event,) = removed(client)
     assert [event["worker"]] == killed
-    assert any(key.startswith("run_task") for key in event["processing-tasks"])  # work was lost, and done again
+    assert any(key.startswith("run_sent") for key in event["processing-tasks"])  # work was lost, and done again
 
 
 def test_window_of_tasks_in_flight_is_kept(address, tmp_path, monkeypatch):
@@ -144,6 +147,59 @@ def test_cluster_that_goes_away_is_one_error_and_loses_nothing(on_threads, tmp_p
     before = len(written)
     assert parquet(pl.run_experiment(experiment(EIGHT_ARMS), tmp_path)) == on_threads
     assert len(written) == len(set(written)) == 2 * HALF > before
+
+
+OWN_MODULE = """
+import paceline as pl
+
+class Last(pl.PythonPolicy):
+    def reset(self, setting):
+        self.last = setting.arms - 1
+
+    def choose(self, state):
+        return self.last
+"""
+
+
+@contextmanager
+def programs(common: list[str], of_worker: list[str]) -> Iterator[str]:
+    """A scheduler and a worker, each a program that imports from these folders; the worker has more of them."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        host, port = free.getsockname()
+    address = f"tcp://{host}:{port}"
+    begin = ["distributed.cli.dask_scheduler", "--host", host, "--port", str(port)]
+    work = ["distributed.cli.dask_worker", address, "--nthreads", "1"]
+    with ExitStack() as stack:
+        for command, path in ((begin, common), (work, [*common, *of_worker])):
+            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            env = elsewhere.environment(PYTHONPATH=os.pathsep.join(path))
+            program = stack.enter_context(
+                subprocess.Popen([sys.executable, "-m", *command, "--no-dashboard"], env=env, **quiet)
+            )
+            stack.callback(program.terminate)
+        with Client(address, timeout=60) as client:
+            client.wait_for_workers(1, timeout=60)
+        yield address
+
+
+def test_scheduler_need_not_have_the_modules_of_the_user_but_workers_must(tmp_path, monkeypatch):
+    modules = tmp_path / "modules"
+    modules.mkdir()
+    (modules / "mine_alone.py").write_text(OWN_MODULE, encoding="utf-8")
+    common = list(sys.path)
+    monkeypatch.syspath_prepend(str(modules))
+    table = {**SMALL, "policies": [], "policy": [{"name": "mine_alone:Last"}]}
+    alone = parquet(pl.run_experiment(experiment(table), tmp_path / "threads"))
+    with programs(common, [str(modules)]) as address:
+        assert parquet(pl.run_experiment(experiment(table), tmp_path / "dask", dask=address)) == alone
+    with programs(common, []) as address, pytest.raises(pl.PacelineError) as refused:
+        pl.run_experiment(experiment(table), tmp_path / "without", dask=address)
+    told = str(refused.value)
+    rule = "workers must be able to import what this program can, as it is here"
+    assert told.startswith(f"cluster '{address}': {rule}, got ")
+    assert "'mine_alone'" in told
+    assert "\n" not in told
 
 
 TWO_LOCAL_ONES = """

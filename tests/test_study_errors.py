@@ -57,7 +57,10 @@ FILES: dict[str, tuple[str, tuple[str, ...]]] = {
     "no policies": (PAPER, ("must have policies", "got none")),
     "no problems": (UNIFORM, ("must have problems", "got none")),
     # Unknown keys at every level.
-    "unknown key": (top("round = 5"), ("an experiment takes name, report, rounds, trials", "got round")),
+    "unknown key": (
+        top("round = 5"),
+        ("an experiment takes name, report, rounds, trials", "got round; did you mean 'rounds'?"),
+    ),
     "unknown table": (GOOD + "[problems]\n", ("an experiment takes", "got problems")),
     "unknown key of a problem": (problem(RATES + "budget = 0.5\nbudgets = 0.5"), ("problem 1", "got budgets")),
     "unknown key of an arm": (
@@ -106,10 +109,15 @@ FILES: dict[str, tuple[str, tuple[str, ...]]] = {
     "case of a family": (problem('family = "beta"\ncase = 4'), ("problem 1", "case of kind 'beta'", "got 4")),
     "impossible family": (problem('family = "beta"\nbudget = 0.94\ncase = 2'), ("problem 1", "none in 20,000 draws")),
     # Unknown names.
-    "unknown policy": ('policies = ["sauk"]\n' + PAPER, ("policy 1", "must be one of index", "got 'sauk'")),
+    "unknown policy": ('policies = ["sauk"]\n' + PAPER, ("policies[0]", "must be one of index", "got 'sauk'")),
     "unknown policy in a table": (policy('name = "sauk"'), ("policy 1", "must be one of index", "got 'sauk'")),
-    "second policy unknown": ('policies = ["suak", "sauk"]\n' + PAPER, ("policy 2", "got 'sauk'")),
+    "second policy unknown": (
+        'policies = ["suak", "sauk"]\n' + PAPER,
+        ("policies[1]", "got 'sauk'; did you mean 'suak'?"),
+    ),
+    "second kind of list": (UNIFORM + policy('name = "sauk"'), ("policy 1", "got 'sauk'")),
     "unknown family": (problem('family = "gamma"'), ("problem 1", "must be one of beta", "got 'gamma'")),
+    "family that is nearly one": (problem('family = "betta"'), ("problem 1", "did you mean 'beta'?")),
     "unknown paper": (problem('paper = "four-arms"'), ("problem 1", "paper must be one of", "got 'four-arms'")),
     "unknown kind": (problem(RATES + 'budget = 0.5\nkind = "normal"'), ("problem 1", "kind", "got 'normal'")),
     "two sources": (problem('paper = "three-arms"\nfamily = "beta"'), ("problem 1", "['paper', 'family']")),
@@ -125,7 +133,7 @@ FILES: dict[str, tuple[str, tuple[str, ...]]] = {
     "problem in table and grid": (problem(RATES + "budget = 0.5\ngrid.budget = [0.1]"), ("budget must be given once",)),
     "wrong point of a grid": (problem(RATES + "grid.budget = [0.5, 2]"), ("problem 1", "budget", "got 2")),
     # Names that come twice.
-    "label twice": ('policies = ["suak", "suak"]\n' + PAPER, ("policy 2", "labels", "got 'suak' twice")),
+    "label twice": ('policies = ["suak", "suak"]\n' + PAPER, ("policies[1]", "labels", "got 'suak' twice")),
     "label twice in tables": (
         policy('name = "suak"\n[[policy]]\nname = "oracle"\nlabel = "suak"'),
         ("policy 2", "labels", "got 'suak' twice"),
@@ -202,11 +210,17 @@ def test_wrong_file_is_one_line(case, here, capsys):
     check_refused(here, capsys, *FILES[case])
 
 
-UNKNOWN = [case for case in FILES if case.startswith("unknown key") and "arm" not in case and "grid" not in case]
+UNKNOWN = [
+    case for case in FILES if case.startswith("unknown key") and "arm" not in case and "problem's grid" not in case
+]
 WRONG = ["half a round", "no trials", "negative seed", "checkpoints in words", "policies is a word", "unknown family"]
+GRIDS = [case for case in FILES if case.startswith("grid ")]
+NOTHING = ["empty", "no policies", "no problems", "policy without a name"]
 
 
-@pytest.mark.parametrize("case", [*UNKNOWN, *WRONG, "unknown parameter", "unknown paper", "name is a list"])
+@pytest.mark.parametrize(
+    "case", [*UNKNOWN, *WRONG, *GRIDS, *NOTHING, "unknown parameter", "unknown paper", "name is a list"]
+)
 def test_the_schema_refuses_it_too(case):
     assert not jsonschema.Draft7Validator(experiment_schema()).is_valid(tomllib.loads(FILES[case][0]))
 

@@ -167,7 +167,8 @@ def test_a_broken_promise_is_shouted_about():
 def test_standings_have_a_line_for_each_horizon_and_the_best_has_one():
     study = pl.compare("beta", ["oracle", "uniform"], problems=3, rounds=2000, trials=2, horizons=[2000, 500])
     table = standings([study.together])
-    assert table.headings == ("family", "rounds", "oracle", "uniform")
+    assert table.headings == ("experiment", "rounds", "oracle", "uniform")
+    assert "All of these" not in table.notes[0]
     assert [row[:3] for row in table.rows] == [("beta", "500", "1"), ("beta", "2,000", "1")]
     for place, horizon in enumerate([500, 2000]):
         at = int(np.searchsorted(study.rounds, horizon))
@@ -183,7 +184,9 @@ def test_all_studies_have_a_line_together_and_a_policy_that_sits_one_out_is_judg
     second = handmade({"a": [[8.0]], "b": [[64.0]]})
     for each in (first, second):
         each.horizons = [100]
-    row = standings([first, second]).rows[-1]
+    table = standings([first, second])
+    row = table.rows[-1]
+    assert "All of these" in table.notes[0]
     logs = np.log([2.0, 1.0, 8.0])
     radius = 4.302652730 * logs.std(ddof=1) / math.sqrt(3)  # Student's t, two degrees of freedom
     low, middle, high = (f"{math.exp(logs.mean() + end):.3g}" for end in (-radius, 0.0, radius))

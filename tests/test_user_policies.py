@@ -861,4 +861,4 @@ def test_wrong_name_is_one_line_from_a_real_process(options, house, tmp_path):
     file = write_experiment(tmp_path, ["raises.py:Sweep"])
     done = command.call("run", file, *options, cwd=house)
     assert (done.returncode, done.stdout) == (2, "")
-    check_line(done.stderr, ["experiment.toml", "policy 1", "raises.py", "out of order"])
+    check_line(done.stderr, ["experiment.toml", "policies[0]", "raises.py", "out of order"])

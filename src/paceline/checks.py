@@ -134,5 +134,17 @@ def seed(value: object) -> int:
 def one_of(thing: str, value: object, allowed: tuple[str, ...]) -> str:
     """One of a few words."""
     if not isinstance(value, str) or value not in allowed:
-        raise InvalidValue(f"{thing} must be one of {', '.join(allowed)}, got {value!r}")
+        raise InvalidValue(f"{thing} must be one of {', '.join(allowed)}, got {value!r}{guess(value, allowed)}")
     return value
+
+
+def guess(given: object, known: Iterable[str]) -> str:
+    """What to add to a message about a word that is not known: the nearest one, if any is near.
+
+    >>> guess("round", ["rounds", "trials"]), guess("x", ["rounds", "trials"])
+    ("; did you mean 'rounds'?", '')
+    """
+    from difflib import get_close_matches  # only once something is wrong
+
+    near = get_close_matches(given, known, n=1) if isinstance(given, str) else []
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -18,7 +18,7 @@ from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 
-from paceline.game import learning_calls_with_examples
+from paceline.calls import learning_calls_with_examples
 from paceline.grafting import (
     GUARDED,
     UNGUARDED,

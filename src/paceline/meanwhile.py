@@ -7,7 +7,7 @@ machine code is not on the disk begins like that. Once its calls have taken long
 process compiles, and the bandit goes over to the machine code when it is there.
 
 The other process is a fresh interpreter: nothing of the caller's program runs in it. It is left alone when the program
-ends before it, so that the next start finds its work.
+ends before it, so that the next start finds its work; a program that is to leave nothing behind ends it (`call_off`).
 """
 
 import atexit
@@ -23,8 +23,7 @@ from threading import Lock, Thread
 from time import perf_counter
 from typing import Any
 
-from paceline.engine import Choice, refresh
-from paceline.game import (
+from paceline.calls import (
     LearningCalls,
     calls_for,
     calls_on_disk,
@@ -36,6 +35,7 @@ from paceline.game import (
     part_calls_for,
     part_calls_on_disk,
 )
+from paceline.engine import Choice, refresh
 from paceline.grafting import Calls, PartCalls, cache, policy_parts
 from paceline.interrupts import signals_held
 from paceline.kernels.jit import graft, without_compiler
@@ -55,6 +55,7 @@ _followers: dict[tuple[type[Policy], int], Callable[..., None]] = {}
 _helpers: dict[tuple[int, type[Policy], int, str], Thread] = {}  # by process, for a copy of it has none, and kind
 _loading = Lock()  # held while a helper loads machine code: a process is neither copied nor ended in the middle of that
 _endings: list[int] = []  # processes that are ending, in which nothing more is loaded
+_compiling: set["subprocess.Popen[bytes]"] = set()  # the other processes
 
 ALWAYS, PARTS, LEARNING, FOLLOWING = "always", "parts", "learning", "following"  # what functions are needed for
 
@@ -320,10 +321,29 @@ def compile_elsewhere(job: bytes) -> None:
     """Have another process fill the cache, and wait for it; it cannot where no interpreter is found."""
     away = subprocess.DEVNULL
     with suppress(OSError, ValueError, TypeError):  # the last for an interpreter that does not know where it is
-        # A session of its own: an interrupt at the keyboard is not meant for it.
-        subprocess.run(
-            python_like_this(HELPER), input=job, stdout=away, stderr=away, start_new_session=True, check=False
-        )
+        with _loading:
+            if os.getpid() in _endings:
+                return
+            # A session of its own: an interrupt at the keyboard is not meant for it.
+            other = subprocess.Popen(
+                python_like_this(HELPER), stdin=subprocess.PIPE, stdout=away, stderr=away, start_new_session=True
+            )
+            _compiling.add(other)
+        try:
+            with other:
+                other.communicate(job)
+        finally:
+            _compiling.discard(other)
+
+
+def call_off() -> None:
+    """Compile no more: the program ends, and is to leave no process behind."""
+    load_no_more()
+    others = list(_compiling)
+    for other in others:
+        other.terminate()
+    for other in others:
+        other.wait()
 
 
 def compile_given() -> None:

@@ -121,7 +121,10 @@ def play_shipped(experiments: "Sequence[Experiment]", options: argparse.Namespac
     from paceline.problems.toml import to_toml
 
     if options.show:
-        print("\n".join(f"# {each.name}.toml\n{to_toml(each.table)}" for each in experiments), end="")
+        print("\n".join(f"# {each.name}.toml\n{to_toml(each.table)}" for each in experiments), end="", flush=True)
+        if len(experiments) > 1:
+            said = "each begins with a line # NAME.toml, and is run from a file of its own"
+            print(f"{len(experiments)} experiment files: {said}", file=sys.stderr)
         return
     for each in experiments:
         check_folder(options.out / each.name, each)  # all, before the first is begun

@@ -46,8 +46,9 @@ def read_policies(names: list[str], tables: list[dict[str, Any]], folder: Path) 
     A policy in a file is looked for in the folder first, then in the working folder.
     """
     found: dict[str, PolicySpec] = {}
-    for number, table in enumerate([*({"name": name} for name in names), *tables], start=1):
-        with at(f"policy {number}"):
+    listed = [(f"policies[{place}]", {"name": name}) for place, name in enumerate(names)]
+    for where, table in [*listed, *((f"policy {number}", table) for number, table in enumerate(tables, start=1))]:
+        with at(where):
             for chosen, swept, words in variants(table):
                 name = text_in(chosen, "name", None)
                 label = text_in(chosen, "label", name) + words

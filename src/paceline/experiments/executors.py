@@ -4,7 +4,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Any
 
 from paceline import checks
-from paceline.errors import InvalidValue, PacelineError
+from paceline.errors import InvalidValue, PacelineError, in_one_line
 from paceline.experiments.experiment import Task
 from paceline.extras import extra
 from paceline.interrupts import Inbox, interrupts_for_us_alone, interrupts_held
@@ -23,6 +23,7 @@ from paceline.simulation.totals import Totals, stack_trials
 
 NAMES = ("threads", "processes")
 CONNECT_SECONDS = 5
+LACKS = ("ModuleNotFoundError", "ImportError", "Can't get attribute")  # the last is of a module that is another there
 RETRIES = 3
 
 
@@ -36,6 +37,7 @@ class Engine:
     inbox: Inbox  # where its finished work arrives
     ours: bool = False  # to be shut down after the work, and made anew if its workers die
     shares_memory: bool = False  # its tasks can report rounds as they are played, and be stopped
+    send: "Callable[[Executor, Task], Future[Totals]]" = lambda pool, task: pool.submit(run_task, task)
 
 
 @contextmanager
@@ -95,11 +97,11 @@ def dask_executor(address: str, trials: Sequence[Trial], workers: int | None) ->
     """A Dask cluster by its scheduler's address, or "local" for one of our own on this machine.
 
     A task whose worker dies runs again elsewhere; the scheduler sees to that. Workers that join later compile first,
-    too.
+    too. Only workers open what is sent to them: a scheduler need not have the user's modules.
     """
     with extra("dask", "a Dask cluster"):
         from distributed import Client
-    from paceline.experiments.dask_worker import Compiled
+    from paceline.experiments.dask_worker import Compiled, send
 
     if address == "local":
         compile_all(trials)  # the workers share this machine's cache
@@ -112,11 +114,29 @@ def dask_executor(address: str, trials: Sequence[Trial], workers: int | None) ->
             raise PacelineError(
                 f"--dask must be the address of a scheduler that answers, got {address!r}: {error}"
             ) from error
-        with client:
+        with client, what_it_lacks(address):
             client.register_plugin(Compiled(list(trials)), name="paceline-compile")
             executor = client.get_executor(pure=False, retries=RETRIES)
             threads = sum(client.nthreads().values())
-            yield Engine("dask", lambda: executor, max(threads, 1), inbox)
+            yield Engine("dask", lambda: executor, max(threads, 1), inbox, send=send)
+
+
+@contextmanager
+def what_it_lacks(address: str) -> Iterator[None]:
+    """One line in place of pages: a machine of the cluster that cannot import what it is sent."""
+    try:
+        yield
+    except PacelineError:
+        raise
+    except Exception as error:  # Dask hands on some errors of workers as text
+        said = str(error)
+        if isinstance(error, ImportError) or any(words in said for words in LACKS):
+            rule = "workers must be able to import what this program can, as it is here"
+        elif "deserialization of the task graph" in said:
+            rule = "the scheduler must have the paceline of this program"
+        else:
+            raise
+        raise PacelineError(f"cluster {address!r}: {rule}, got {in_one_line(error)}") from error
 
 
 def local_cluster(workers: int | None) -> AbstractContextManager[Any]:

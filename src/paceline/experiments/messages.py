@@ -21,7 +21,7 @@ def plan(experiment: Experiment, out: Path, workers: int, threads: bool, say: Ca
         f"{experiment.name}: {counted(len(experiment.problems), 'problem')} x "
         f"{counted(len(experiment.policies), 'policy', 'policies')} x {counted(experiment.trials, 'trial')} of "
         f"{int(experiment.rounds[-1]):,} rounds",
-        f"{len(tasks)} tasks, {sum(task.cost for task in tasks):,} rounds in all; "
+        f"{counted(len(tasks), 'task')}, {sum(task.cost for task in tasks):,} rounds in all; "
         f"{sum(task.cost for task in left):,} rounds to do",
     ]
     if left:

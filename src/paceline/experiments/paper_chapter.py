@@ -31,6 +31,7 @@ from paceline.policies import POLICIES
 from paceline.reports.page import Drawing, Figures, Section, Tabled, Words
 from paceline.reports.tables import Table, mean_and_interval
 from paceline.simulation.results import Results, list_names
+from paceline.statistics import noise
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawn
@@ -58,6 +59,7 @@ SAME = (
     f"The rows of {OPS} and of {OPS_LATER!r} are the same: what the skipped rounds save is spent at once, and by then "
     "both have made the same pulls, with the same draws, and go on alike at the line."
 )
+ENOUGH = 6  # trials; of fewer a difference asks for so many standard errors that it hardly ever is more than noise
 QUANTITIES = ("regret", "pseudo_regret", "steady_regret", "skips", "idle", "spent")
 
 
@@ -175,11 +177,12 @@ class PaperChapter(Chapter):
         rounds = int(study.rounds[-1])
         if rounds >= papers["rounds"] and study.trials >= papers["trials"]:
             return ""
-        here, there = counted(study.trials, "trial"), f"{papers['trials']} of {papers['rounds']:,}"
-        return (
-            f"Figure {figure.number} is not at the paper's scale ({here} of {rounds:,} rounds, there {there}): "
-            "a claim that fails here may hold there."
-        )
+        here = counted(study.trials, "trial")
+        sizes = f"{here} of {counted(rounds, 'round')}, there {papers['trials']} of {papers['rounds']:,}"
+        rule = "a claim that fails here may hold there"
+        if 1 < study.trials < ENOUGH:
+            rule += f"; in {here} up to {noise(study.trials):.0f} standard errors are noise"
+        return f"Figure {figure.number} is not at the paper's scale ({sizes}): {rule}."
 
     def heading(self, study: Study) -> str:
         """As the paper calls it; two runs of one figure are told apart by their folders."""

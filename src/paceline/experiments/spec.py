@@ -153,6 +153,11 @@ class Explicit(AnyProblem):
     fallback: Annotated[Any, Meta(extra_json_schema={"type": "boolean"})] = None
 
 
+# A grid may reach into tables; at the ends are lists.
+VALUES: Schema = {"type": "array", "minItems": 1}
+AXES: Schema = {"type": "object", "additionalProperties": {"anyOf": [VALUES, {"$ref": "#/$defs/axes"}]}}
+GRID: Schema = {**AXES, "description": "lists of values of any other key: one for each combination"}
+
 SOURCES: dict[str, type[AnyProblem]] = {"paper": Paper, "family": Family, "csv": Csv, "world": World}
 Kind = TypeVar("Kind", bound=Spec)
 
@@ -169,7 +174,7 @@ def refusal(kind: type[Spec], table: Mapping[str, Any], told: str) -> str:
     """What msgspec says, as key, rule and value.
 
     >>> refusal(Paper, {"paper": "three-arms", "budgets": 1}, "Object contains unknown field `budgets`")
-    'a problem of the paper takes paper, budget, name, delay, streams; got budgets'
+    "a problem of the paper takes paper, budget, name, delay, streams; got budgets; did you mean 'budget'?"
     >>> refusal(ExperimentSpec, {"rounds": 0}, "Expected `int` >= 1 - at `$.rounds`")
     'rounds must be a whole number from 1 to 2147483647, got 0'
     """
@@ -185,7 +190,9 @@ def refusal(kind: type[Spec], table: Mapping[str, Any], told: str) -> str:
     if "unknown field" in said or "missing required" in said:
         known, got = list(schema["properties"]), said.rpartition(" ")[2].strip("`")
         thing = ".".join(path) or schema.get("description", kind.__doc__)
-        return f"{thing} takes {', '.join(known)}; got {got if 'unknown' in said else 'no ' + got}"
+        return f"{thing} takes {', '.join(known)}; got " + (
+            f"{got}{checks.guess(got, known)}" if "unknown" in said else f"no {got}"
+        )
     return f"{'.'.join(path)} must be {rule(schema, path[-1])}, got {checks.shown(value)}"
 
 
@@ -224,17 +231,17 @@ def experiment_schema() -> Schema:
     ['block', 'checkpoints', 'guard']
     """
     whole, definitions = schema_of(ExperimentSpec)
-    grid = {"type": "object", "description": "lists of values of any other key: one problem for each combination"}
     problems: list[Schema] = []
     kinds: list[type[Spec]] = [*SOURCES.values(), Explicit]
     for kind in kinds:
         own, more = schema_of(kind)
-        problems.append({**own, "properties": {**own["properties"], "grid": grid}})
+        problems.append({**own, "properties": {**own["properties"], "grid": GRID}})
         definitions |= {name: schema for name, schema in more.items() if name != kind.__name__}
     free = {
         "title": "module:Class, file.py:Class, or a grid over names",
         "type": "object",
-        "properties": {"name": {"type": "string", "pattern": ":"}, "label": {"type": "string"}},
+        "properties": {"name": {"type": "string", "pattern": ":"}, "label": {"type": "string"}, "grid": GRID},
+        "anyOf": [{"required": ["name"]}, {"properties": {"grid": {"required": ["name"]}}, "required": ["grid"]}],
     }
     policies = [*(policy_table(name, kind) for name, kind in POLICIES.items()), free]
     for key, entries in (("problem", problems), ("policy", policies)):
@@ -244,7 +251,8 @@ def experiment_schema() -> Schema:
         "$schema": "http://json-schema.org/draft-07/schema#",
         **whole,
         "required": ["problem"],
-        "$defs": definitions,
+        "anyOf": [{"required": ["policies"]}, {"required": ["policy"]}],
+        "$defs": definitions | {"axes": AXES},
     }
 
 
@@ -252,7 +260,8 @@ def policy_table(name: str, kind: type[Policy]) -> Schema:
     """The [[policy]] tables of one policy: its parameters, and the words of its author."""
     known: Any = fields(kind) if is_dataclass(kind) else ()
     parameters = {each.name: of_default(each.default) for each in known}
-    grid = {"type": "object", "properties": {key: {"type": "array"} for key in parameters}}
+    axes = dict.fromkeys(["label", *parameters], VALUES)
+    grid = {"type": "object", "properties": axes, "additionalProperties": False}
     return {
         "title": name,
         "type": "object",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from paceline import checks
 from paceline.errors import UnknownName, UnreadableFile
 from paceline.experiments.cells import TOTALS
 from paceline.experiments.experiment import history_file
@@ -152,7 +153,9 @@ class Study(Mapping[str, Results]):
 
     def __getitem__(self, name: str) -> Results:
         if name not in self.names:
-            raise UnknownName(f"problem must be one of {', '.join(self.names)}, got {name!r}")
+            raise UnknownName(
+                f"problem must be one of {', '.join(self.names)}, got {name!r}{checks.guess(name, self.names)}"
+            )
         return next(results for found, results in self.results() if found == name)
 
     def __iter__(self) -> Iterator[str]:

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from paceline import checks
 from paceline.errors import UnknownName
 from paceline.problems.theory import limits
 from paceline.reports.tables import Table
@@ -36,9 +37,9 @@ QUANTILES = {"90 %": 0.9, "99 %": 0.99, "worst": 1.0}
 ENOUGH_TRIALS = 20  # to speak of a tail
 STANDINGS_NOTE = (
     "Mean steady regret over that of the best policy of the row: geometric mean over problems, 95 % interval of "
-    "Student's t over problems. The best policy of a row is picked by these very numbers, which flatters it a little. "
-    "All of these: the problems of all rows with so many rounds, each policy on those that it can play."
+    "Student's t over problems. The best policy of a row is picked by these very numbers, which flatters it a little."
 )
+ALL_NOTE = " All of these: the problems of all rows with so many rounds, each policy on those that it can play."
 TAILS_NOTE = (
     "Steady regret of a single trial, in units of the median trial of {reference} on the same problem, trials of all "
     "problems pooled; a median below {floor:g} counts as {floor:g}."
@@ -83,7 +84,7 @@ def reference_of(labels: Sequence[str], label: str | None = None) -> str:
     if label is None:
         return REFERENCE if REFERENCE in labels else labels[0]
     if label not in labels:
-        raise UnknownName(f"reference must be one of {', '.join(labels)}, got {label!r}")
+        raise UnknownName(f"reference must be one of {', '.join(labels)}, got {label!r}{checks.guess(label, labels)}")
     return label
 
 
@@ -277,15 +278,16 @@ def standings(studies: Sequence[Together]) -> Table:
     Several studies with a horizon in common have a line together below the others.
     """
     labels = list(dict.fromkeys(label for study in studies for label in study.labels))
+    common = over_best_of_all(studies)
     lines = [
         *((study.title, *line) for study in studies for line in study.over_best().items()),
-        *(("all of these", *line) for line in over_best_of_all(studies).items()),
+        *(("all of these", *line) for line in common.items()),
     ]
     rows = tuple(
         (title, f"{horizon:,}", *(str(losses[label]) if label in losses else "" for label in labels))
         for title, horizon, losses in lines
     )
-    return Table(("family", "rounds", *labels), rows, (STANDINGS_NOTE,))
+    return Table(("experiment", "rounds", *labels), rows, (STANDINGS_NOTE + (ALL_NOTE if common else ""),))
 
 
 def over_best_of_all(studies: Sequence[Together]) -> dict[int, dict[str, Estimate]]:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from paceline import checks
+from paceline.calls import carrier_for
 from paceline.engine import Choice
 from paceline.extras import extra
-from paceline.game import Outcome, at_once, carrier_for, settler
+from paceline.game import Outcome, at_once, settler
 from paceline.kernels.state import State, Storage, books_in, state_in
 from paceline.policies.python_policy import CARRIED, CHOSEN, Carrier
 from paceline.problems.problem import Problem

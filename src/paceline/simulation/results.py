@@ -213,7 +213,9 @@ class Results(Mapping[str, Run]):
 
     def __getitem__(self, label: str) -> Run:
         if label not in self.runs:
-            raise UnknownName(f"label must be one of {', '.join(self.runs)}, got {label!r}")
+            raise UnknownName(
+                f"label must be one of {', '.join(self.runs)}, got {label!r}{checks.guess(label, self.runs)}"
+            )
         return self.runs[label]
 
     def __iter__(self) -> Iterator[str]:
