@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import play
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import linprog
@@ -111,6 +111,8 @@ def several(draw: st.DrawFn) -> pl.Problem:
     return pl.Problem(draw(sides(plain_costs)), given, budget, start=start, **options)
 
 
+# One of several resources may have the name that a problem with one need not give.
+@example(pl.Problem.beta([0.5], {"cost": [0.5], "energy": [0.5]}, {"cost": 0.5, "energy": 0.5}, cap={"cost": 8.0}))
 @given(several())
 def test_a_problem_survives_its_table(problem):
     table = problem.to_dict()

@@ -9,7 +9,7 @@ from paceline import checks
 from paceline.errors import InvalidValue
 from paceline.problems.distributions import Distribution, from_dict, to_dict
 from paceline.problems.observed import observations
-from paceline.problems.resources import UNNAMED, resource_names
+from paceline.problems.resources import resource_names, without_name
 from paceline.problems.rules import check_max_costs, cost_sides, within_top
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def describe(problem: "Problem") -> dict[str, object]:
         table["start"] = problem.start
     if min(problem.caps) < math.inf:
         finite = {name: cap for name, cap in zip(problem.resources, problem.caps, strict=True) if cap < math.inf}
-        table["cap"] = finite.get(UNNAMED, finite)
+        table["cap"] = without_name(problem.resources, finite)
     return table | {end: True for end in ENDS if getattr(problem, end)}
 
 

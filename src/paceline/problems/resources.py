@@ -34,6 +34,15 @@ def cost_columns(names: tuple[str, ...]) -> dict[str, str]:
     return {name: UNNAMED if names == (UNNAMED,) else f"cost_{name}" for name in names}
 
 
+def without_name(names: tuple[str, ...], given: Mapping[str, Any]) -> Any:
+    """Values of some of the resources in the form in which they are given: of one without a name the value alone.
+
+    >>> without_name(("cost",), {"cost": 8.0}), without_name(("cost", "energy"), {"cost": 8.0})
+    (8.0, {'cost': 8.0})
+    """
+    return given[UNNAMED] if names == (UNNAMED,) and given else given
+
+
 def by_resource(
     thing: str, given: object, names: tuple[str, ...], otherwise: object = REQUIRED
 ) -> dict[str, tuple[str, Any]]:

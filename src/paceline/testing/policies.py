@@ -23,7 +23,7 @@ from paceline.policies.policy import Policy, Setting, renew_nothing
 from paceline.policies.python_policy import PythonPolicy, described
 from paceline.policies.rules import check_class
 from paceline.problems.problem import Problem
-from paceline.problems.resources import UNNAMED
+from paceline.problems.resources import without_name
 from paceline.simulation.simulate import setting_of
 from paceline.worlds.stationary import world_of
 
@@ -265,7 +265,7 @@ def bandit_for(policy: Policy, problem: Problem, seed: int = SEED, rounds: int =
         problem.budget,
         policy,
         max_cost=problem.named([dict(zip(names, most, strict=True)) for most in problem.most]),
-        max_refill=refills.get(UNNAMED, refills or None),
+        max_refill=without_name(problem.resources, refills) or None,
         scale=problem.named([1.0] * len(problem.resources)),
         start=given.get("start"),
         cap=given.get("cap"),
