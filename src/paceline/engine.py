@@ -19,6 +19,7 @@ from paceline.kernels.estimates import observe, observe_part, observe_rest
 from paceline.kernels.jit import kernel
 from paceline.kernels.late import COST, NONE, Late, close_truth, known_ahead, next_news, post
 from paceline.kernels.outlook import look_ahead
+from paceline.kernels.reference import refer
 from paceline.kernels.state import GUARD, SKIP, Decision, State, Storage, book_rows, state_rows
 
 Floats = npt.NDArray[np.float64]
@@ -202,8 +203,8 @@ def ask(params: Any, storage: Storage) -> Choice:
     It goes back to Python as a plain tuple. For one with names compiled code has to ask Python for its class, and an
     exception there, such as an interrupt, is more than it can bear: the process would die.
     """
-    books = Books(storage.tally[0], *book_rows(storage))
-    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    books = refer(Books(storage.tally[0], *book_rows(storage)))
+    state = refer(State(storage.clock[0], storage.record[0], *state_rows(storage)))
     decision = as_decided(books, decide(params, books, state))
     begin(params, books, state, decision)
     note(books, decision)
@@ -229,8 +230,8 @@ def tell(
     charged: Any,
 ) -> None:
     """Settle a pull with its outcome on the scale of [0, 1] and, by resource, the units to release and to charge."""
-    books = Books(storage.tally[0], *book_rows(storage))
-    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    books = refer(Books(storage.tally[0], *book_rows(storage)))
+    state = refer(State(storage.clock[0], storage.record[0], *state_rows(storage)))
     for d in range(len(state.resources)):
         books.cost[d] = cost[d]
         settle_one(books, state.resources, arm, d, released[d], charged[d])
@@ -241,8 +242,8 @@ def tell(
 
 def teach(params: Any, storage: Storage, arm: int, reward: float, cost: Any) -> None:
     """Learn from a pull that was made elsewhere: nothing is spent and nothing earned."""
-    books = Books(storage.tally[0], *book_rows(storage))
-    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    books = refer(Books(storage.tally[0], *book_rows(storage)))
+    state = refer(State(storage.clock[0], storage.record[0], *state_rows(storage)))
     for d in range(len(state.resources)):
         books.cost[d] = cost[d]
     observe(state.arms, state.resources, arm, reward, books.cost)
@@ -251,8 +252,8 @@ def teach(params: Any, storage: Storage, arm: int, reward: float, cost: Any) -> 
 
 def tell_part(params: Any, storage: Storage, arm: int, reward: float, cost: Any, released: Any, charged: Any) -> None:
     """Book and learn a part of an outcome while the rest is still to come; what is not told is not a number."""
-    books = Books(storage.tally[0], *book_rows(storage))
-    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    books = refer(Books(storage.tally[0], *book_rows(storage)))
+    state = refer(State(storage.clock[0], storage.record[0], *state_rows(storage)))
     for d in range(len(state.resources)):
         books.cost[d] = cost[d]
         settle_one(books, state.resources, arm, d, released[d], charged[d])
@@ -275,8 +276,8 @@ def tell_rest(
 
     ``ahead`` has a bit for each part that was: 1 for the reward, 2 for the first cost, 4 for the second, and so on.
     """
-    books = Books(storage.tally[0], *book_rows(storage))
-    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    books = refer(Books(storage.tally[0], *book_rows(storage)))
+    state = refer(State(storage.clock[0], storage.record[0], *state_rows(storage)))
     for d in range(len(state.resources)):
         books.cost[d] = cost[d]
         settle_one(books, state.resources, arm, d, released[d], charged[d])
@@ -286,15 +287,15 @@ def tell_rest(
 
 def refresh(params: Any, storage: Storage) -> None:
     """Let the policy renew what it believes of every arm, after the estimates have changed."""
-    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    state = refer(State(storage.clock[0], storage.record[0], *state_rows(storage)))
     for arm in range(state.arms.pulls.size):
         renew(params, state, arm)
 
 
 def follow(params: Any, storage: Storage, arm: int, reason: int, tag: int) -> None:
     """Begin a round with a decision that was made earlier, as a journal tells it."""
-    books = Books(storage.tally[0], *book_rows(storage))
-    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    books = refer(Books(storage.tally[0], *book_rows(storage)))
+    state = refer(State(storage.clock[0], storage.record[0], *state_rows(storage)))
     if enter(books, state):
         rechoose(params, state)
     begin(params, books, state, Decision(arm, reason, tag))
@@ -313,15 +314,15 @@ def choose_again(params: Any, state: State) -> None:
 
 def open_turn(storage: Storage) -> None:
     """Begin a round whose choice is made in Python."""
-    books = Books(storage.tally[0], *book_rows(storage))
-    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    books = refer(Books(storage.tally[0], *book_rows(storage)))
+    state = refer(State(storage.clock[0], storage.record[0], *state_rows(storage)))
     enter(books, state)
 
 
 def take_turn(params: Any, storage: Storage, arm: int, reason: int) -> Choice:
     """Begin the round with that choice, unless the guard refuses it."""
-    books = Books(storage.tally[0], *book_rows(storage))
-    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    books = refer(Books(storage.tally[0], *book_rows(storage)))
+    state = refer(State(storage.clock[0], storage.record[0], *state_rows(storage)))
     decision = Decision(arm, reason, arm)
     if is_pull(books, arm) and not admits(books, state.resources, arm):
         decision = Decision(SKIP, GUARD, arm)
@@ -343,8 +344,8 @@ def simulate(params: Any, storage: Storage, world: Any, page: Any, until: int) -
     It ends early when the world has no more outcomes (its reward is not a number; the last pull stays open), or when
     the policy makes a mistake.
     """
-    books = Books(storage.tally[0], *book_rows(storage))
-    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    books = refer(Books(storage.tally[0], *book_rows(storage)))
+    state = refer(State(storage.clock[0], storage.record[0], *state_rows(storage)))
     tally = books.tally
     while tally.t < until and tally.fault == NO_FAULT:
         decision = as_decided(books, decide(params, books, state))
@@ -366,8 +367,8 @@ def simulate(params: Any, storage: Storage, world: Any, page: Any, until: int) -
 
 def simulate_late(params: Any, storage: Storage, world: Any, late: Late, page: Any, until: int) -> None:
     """The same with news that comes later (see kernels/late.py)."""
-    books = Books(storage.tally[0], *book_rows(storage))
-    state = State(storage.clock[0], storage.record[0], *state_rows(storage))
+    books = refer(Books(storage.tally[0], *book_rows(storage)))
+    state = refer(State(storage.clock[0], storage.record[0], *state_rows(storage)))
     tally = books.tally
     while tally.t < until and tally.fault == NO_FAULT:
         decision = as_decided(books, decide(params, books, state))
@@ -410,7 +411,7 @@ def post_once(late: Late, storage: Storage, arm: int, reason: int, tag: int, rew
 
 def news_once(late: Late, storage: Storage) -> int:
     """`next_news`, called from Python; with the last of a round the round is closed."""
-    books = Books(storage.tally[0], *book_rows(storage))
+    books = refer(Books(storage.tally[0], *book_rows(storage)))
     entry = next_news(late, books.tally.t)
     if entry == NONE:
         close_round(books, storage.resources)
@@ -422,7 +423,7 @@ def write_once(
     page: Any, storage: Storage, arm: int, reason: int, tag: int, reward: float, cost: Any, spent: Ints
 ) -> None:
     """`write_row`, called from Python."""
-    books = Books(storage.tally[0], *book_rows(storage))
+    books = refer(Books(storage.tally[0], *book_rows(storage)))
     write_row(page, books, Decision(arm, reason, tag), reward, cost, spent)
 
 
