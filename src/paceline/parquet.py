@@ -23,11 +23,6 @@ def arrow() -> Any:
     return pa
 
 
-def write_table(path: Path, table: "pa.Table") -> None:
-    """All or nothing."""
-    write_tables(path, [table])
-
-
 def write_tables(path: Path, tables: Iterable["pa.Table"], mode: int | None = None) -> None:
     """Tables one after the other, a row group each, into one file, all or nothing, with these permissions if given."""
     waiting = iter(tables)

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ from paceline.experiments.experiment import Task
 from paceline.experiments.holdings import Holdings, disjoint
 from paceline.experiments.parquet import groups, stacked, totals_of, trials_per_group
 from paceline.kernels.state import NO_RECORD
-from paceline.simulation.totals import NOTHING, Totals, subset
+from paceline.simulation.totals import NOTHING, Totals, differences, subset
 
 TOTALS, PARTS = "totals.parquet", "parts"
 
@@ -26,38 +25,34 @@ def done_in(path: Path) -> Callable[[str], Sequence[range]]:
     return lambda key: found.get(key, ())
 
 
-@dataclass(frozen=True)
 class Cell:
     """One policy on one problem; the task is for all of its trials."""
 
-    path: Path
-    task: Task
-    held: Holdings | None  # by the file with everything
-
-    @property
-    def place(self) -> int | None:
-        """Where it is among those of the file, if it is there."""
-        problem, policy, _ = self.task.key.split("-")
-        if self.held is None or problem not in self.held.problems or policy not in self.held.policies:
-            return None
-        return self.held.problems.index(problem) * len(self.held.policies) + self.held.policies.index(policy)
+    def __init__(self, path: Path, task: Task, held: Holdings | None) -> None:
+        self.path = path
+        self.task = task
+        self.problem, self.policy, _ = task.key.split("-")
+        is_there = held is not None and self.problem in held.problems and self.policy in held.policies
+        self.held = held if is_there else None  # by the file with everything, if this is in it
 
     @property
     def is_cut_anew(self) -> bool:
-        """Whether it is there at other checkpoints, and was played again."""
-        return self.held is not None and self.place is not None and self.held.rounds != self.task.rounds.tolist()
+        """Whether the file has it at other checkpoints, and it was played again."""
+        return self.held is not None and self.held.rounds != self.task.rounds.tolist()
 
     def old(self) -> Iterator[Totals]:
         """What the file has of it, a row group at a time."""
-        if self.held is None or self.place is None:
+        if self.held is None:
             return
-        each = -(-self.held.trials // trials_per_group(len(self.held.rounds)))
-        for table in groups(self.path / TOTALS, range(self.place * each, (self.place + 1) * each)):
-            yield self.totals([table], len(self.held.rounds))
+        problems, policies, rounds, trials = self.held
+        place = problems.index(self.problem) * len(policies) + policies.index(self.policy)
+        each = -(-trials // trials_per_group(len(rounds)))
+        for table in groups(self.path / TOTALS, range(place * each, (place + 1) * each)):
+            yield self.totals([table], len(rounds))
 
     def parts(self, kept: Sequence[range]) -> Iterator[Totals]:
         """What the parts have of it, one at a time; of trials that the file has, too, nothing."""
-        begin = 0 if self.held is None or self.place is None or self.is_cut_anew else self.held.trials
+        begin = 0 if self.held is None or self.is_cut_anew else self.held.trials
         for part in disjoint([range(begin), *kept], self.task.count):
             if part.start >= begin and part:
                 file = self.path / PARTS / f"{self.task.key}-{part.start}-{len(part)}.parquet"
@@ -71,11 +66,11 @@ class Cell:
 
     def check_same(self, again: Totals) -> None:
         """What was played again must be what is there, to the last bit, where both have a checkpoint."""
-        if self.held is not None:
-            common = np.isin(self.task.rounds, self.held.rounds)
-            for one, other in zip(subset(again, slice(self.held.trials), common), stacked([*self.old()]), strict=True):
-                if one.tobytes() != other.tobytes():
-                    raise UnreadableFile(
-                        f"{self.path / TOTALS} must hold what the same code does again, but {self.task.label!r} on "
-                        f"{self.task.field.name!r} did something else"
-                    )
+        if self.held is None:
+            return
+        common = np.isin(self.task.rounds, self.held.rounds)
+        if differences(subset(again, slice(self.held.trials), common), stacked([*self.old()])):
+            raise UnreadableFile(
+                f"{self.path / TOTALS} must hold what the same code does again, but {self.task.label!r} on "
+                f"{self.task.field.name!r} did something else"
+            )

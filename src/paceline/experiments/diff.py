@@ -12,7 +12,7 @@ from paceline.experiments.study import Study
 from paceline.experiments.summary import signed
 from paceline.reports.tables import Table, mean_and_interval
 from paceline.simulation.results import Results, Run, list_names
-from paceline.simulation.totals import Totals, subset
+from paceline.simulation.totals import differences, subset
 from paceline.statistics import Estimate, mean_difference, three_digits
 
 Floats = npt.NDArray[np.float64]
@@ -122,14 +122,6 @@ def compare(problem: str, one: Run, other: Run, common: npt.NDArray[np.int64], s
     )
 
 
-def differences(one: Totals, other: Totals) -> Iterator[str]:
-    """The names of totals that are not the same to the last bit."""
-    for name, part, counterpart in zip(Totals._fields, one, other, strict=True):
-        alike = part.dtype == counterpart.dtype and part.shape == counterpart.shape
-        if not alike or part.tobytes() != counterpart.tobytes():
-            yield name
-
-
 def settings(first: dict[str, Any], second: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """What differs in the manifests, but for the times; what only one of them has is for `one_sided`."""
     one, other = describe_settings(first), describe_settings(second)
@@ -167,14 +159,10 @@ def apart(one: str, other: str) -> tuple[str, str]:
         return one, other
     same = next((at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), LONGEST)
     begin = max(same - LONGEST // 2, 0)
-    first, second = (excerpt(text, begin) for text in (one, other))
+    end = begin + LONGEST
+    before = "…" if begin else ""
+    first, second = (before + text[begin:end] + ("…" if end < len(text) else "") for text in (one, other))
     return first, second
-
-
-def excerpt(text: str, begin: int) -> str:
-    """A piece of a text, with dots where it was cut."""
-    piece = text[begin : begin + LONGEST]
-    return ("…" if begin else "") + piece + ("…" if begin + LONGEST < len(text) else "")
 
 
 def one_sided(first: Study, second: Study) -> Iterator[str]:

@@ -28,7 +28,7 @@ from paceline.experiments.parquet import (
 from paceline.files import left_behind, try_lock, write_whole
 from paceline.kernels.jit import package_digest
 from paceline.kernels.state import NO_RECORD
-from paceline.parquet import write_table
+from paceline.parquet import write_tables
 from paceline.simulation.totals import Totals
 
 if TYPE_CHECKING:
@@ -60,21 +60,16 @@ class RunFolder:
         self.experiment = experiment
         self.columns = schema(field.problem for field in experiment.problems)
         self.manifest = check_folder(path, experiment) or new_manifest(experiment)
-        self.tidy()
+        for name in (MANIFEST, TOTALS, HISTORY):
+            for remains in left_behind(path / name):  # by runs that were killed while they wrote
+                remains.unlink(missing_ok=True)
         if is_finished(path, self.manifest, experiment):
             self.drop_parts()
             return
         self.drop_report()
-        self.manifest |= described(experiment) | {"finished": None}
-        write_manifest(path, self.manifest)
+        self.note(**described(experiment), finished=None)
         for name in (PARTS,) if experiment.record is None else (PARTS, HISTORY):
             (path / name).mkdir(exist_ok=True)
-
-    def tidy(self) -> None:
-        """Drop what earlier runs had not finished writing when they were killed."""
-        for name in (MANIFEST, TOTALS, HISTORY):
-            for remains in left_behind(self.path / name):
-                remains.unlink(missing_ok=True)
 
     def missing(self) -> list[Task]:
         """The tasks that are not done; where history is kept they know where to."""
@@ -84,7 +79,7 @@ class RunFolder:
     def write(self, task: Task, totals: Totals) -> None:
         """Keep the results of a task."""
         rows = table_of(task.number, task.place, task.first, task.rounds, totals, self.columns)
-        write_table(self.path / PARTS / f"{task.name}.parquet", rows)
+        write_tables(self.path / PARTS / f"{task.name}.parquet", [rows])
 
     def finish(self) -> None:
         """Put everything into one file, in the order of the experiment, and drop the parts; nothing if it is there."""
@@ -93,8 +88,7 @@ class RunFolder:
         held, wanted = read_holdings(self.path / TOTALS), self.experiment.holdings
         if held != wanted:
             write_holdings(self.path / TOTALS, self.everything(held), wanted)
-        self.manifest["finished"] = now()
-        write_manifest(self.path, self.manifest)
+        self.note(finished=now())
         self.drop_parts()
 
     def everything(self, held: Holdings | None) -> "Iterator[pa.Table]":
@@ -127,8 +121,13 @@ class RunFolder:
 
     def add_time(self, seconds: float, engine: str) -> None:
         """Note a spell of work."""
-        self.manifest["spells"].append({"seconds": round(seconds, 3), "engine": engine, "ended": now()})
-        write_manifest(self.path, self.manifest)
+        spell = {"seconds": round(seconds, 3), "engine": engine, "ended": now()}
+        self.note(spells=[*self.manifest["spells"], spell])
+
+    def note(self, **changes: object) -> None:
+        """Write the manifest, with some of it new or changed."""
+        self.manifest |= changes
+        write_whole(self.path / MANIFEST, json.dumps(self.manifest, indent=1) + "\n")
 
 
 @contextmanager
@@ -199,7 +198,7 @@ def left_of(path: Path, manifest: dict[str, Any] | None, experiment: Experiment)
 
 def is_finished(path: Path, manifest: dict[str, Any], experiment: Experiment) -> bool:
     """Whether all results are in place, under their names."""
-    asked = described(experiment)["experiment"]
+    asked = experiment.to_dict()
     told = {key: value for key, value in manifest["experiment"].items() if key in asked}
     if manifest["finished"] is None or told != asked or not (path / TOTALS).exists():
         return False
@@ -238,28 +237,22 @@ def new_manifest(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def write_manifest(path: Path, manifest: dict[str, Any]) -> None:
-    """The manifest of a folder, new or changed."""
-    write_whole(path / MANIFEST, json.dumps(manifest, indent=1) + "\n")
-
-
 def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest of a folder."""
     file = path / MANIFEST
     try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         version = manifest["format"]
-        gaps = [] if version not in READ else [key for key in KEYS if key not in manifest]
     except OSError as error:
         raise UnreadableFile(f"{path} must be the folder of a run, but {MANIFEST}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise UnreadableFile(f"{file} must be the manifest of a run; it is damaged or foreign") from error
     if version not in READ:
         raise UnreadableFile(f"{file} has format {version}; this version reads {' and '.join(map(str, READ))}")
-    if gaps:
-        raise UnreadableFile(f"{file} must be the manifest of a run; it lacks {', '.join(gaps)}")
-    found: dict[str, Any] = manifest
-    return found
+    lacking = [key for key in KEYS if key not in manifest]
+    if lacking:
+        raise UnreadableFile(f"{file} must be the manifest of a run; it lacks {', '.join(lacking)}")
+    return manifest
 
 
 def now() -> str:

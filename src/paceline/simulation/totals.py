@@ -85,6 +85,15 @@ def subset(totals: Totals, trials: slice, checkpoints: slice | npt.NDArray[np.bo
     return Totals(**parts, min_headroom=totals.min_headroom[trials])
 
 
+def differences(one: Totals, other: Totals) -> list[str]:
+    """The names of totals that are not the same to the last bit."""
+    return [
+        name
+        for name, part, counterpart in zip(Totals._fields, one, other, strict=True)
+        if (part.dtype, part.shape, part.tobytes()) != (counterpart.dtype, counterpart.shape, counterpart.tobytes())
+    ]
+
+
 def stack_trials(trials: list[Totals]) -> Totals:
     """Trials one above the other."""
     return Totals(*(np.stack(parts) for parts in zip(*trials, strict=True)))
