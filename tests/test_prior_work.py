@@ -14,10 +14,10 @@ import pytest
 import paceline as pl
 from paceline.cli import main
 from paceline.experiments.folder import REPORTED
+from paceline.experiments.plan import seconds_per_round
 from paceline.experiments.prior_work import FILE, PARTS, chosen, prior_work_experiments
 from paceline.experiments.prior_work_chapter import PriorWorkChapter
 from paceline.experiments.report import Report
-from paceline.experiments.speed import seconds_per_round
 from paceline.paper.systems import SYSTEMS
 from paceline.policies import POLICIES, make_policy
 from paceline.problems.toml import read_toml

@@ -25,8 +25,8 @@ from studies import parquet
 
 import paceline as pl
 from paceline import cli
-from paceline.experiments import messages
-from paceline.experiments.speed import seconds_per_round
+from paceline.experiments import plan
+from paceline.experiments.plan import seconds_per_round
 from paceline.policies import Decision, learn_nothing, make_policy
 from paceline.policies.policy import Setting
 from paceline.simulation.simulate import Trial
@@ -628,10 +628,10 @@ TIMES = {
 def test_estimated_time_of_plain_python(case, tmp_path, monkeypatch):
     """It was that of a mean policy of the file, divided by the workers."""
     block, threads, expected = TIMES[case]
-    monkeypatch.setattr(messages, "seconds_per_round", lambda *_, **__: {"waiting": 1e-3, "uniform": 1e-8})
+    monkeypatch.setattr(plan, "seconds_per_round", lambda *_, **__: {"waiting": 1e-3, "uniform": 1e-8})
     table = {"rounds": 10_000, "trials": 4, "problem": [{"paper": "three-arms"}], **block}
     experiment = pl.Experiment.from_table(table, policies={"waiting": Waiting(), "uniform": pl.Uniform()})
-    assert f"estimated time: {expected} on 2 workers" in messages.plan(experiment, tmp_path, 2, threads, print)
+    assert f"estimated time: {expected} on 2 workers" in plan.plan(experiment, tmp_path, 2, threads, print)
 
 
 def test_a_slow_policy_is_not_timed_for_long():

@@ -89,7 +89,7 @@ def is_older(page: Path, folder: Path) -> bool:
 def announce(experiment: "Experiment", out: Path, options: argparse.Namespace) -> None:
     """Say what will be done."""
     from paceline.cli.compile import on_screen
-    from paceline.experiments.messages import plan
+    from paceline.experiments.plan import plan
     from paceline.machine import cores
 
     threads = options.dask is None and not options.processes

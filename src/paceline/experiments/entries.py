@@ -112,7 +112,8 @@ def read_problem(number: int, table: dict[str, Any], folder: Path) -> Iterator[P
             first = number << TABLE if spec.streams.first is None else spec.streams.first
             apart = spec.streams.apart
             checks.whole("streams.first", first, 0, BEYOND - 1)
-            drawn = OF[type(spec)](spec, folder) if chosen else ((None, Problem.from_dict(own_keys(variant.table))),)
+            own = {key: value for key, value in variant.table.items() if key not in AnyProblem.__struct_fields__}
+            drawn = OF[type(spec)](spec, folder) if chosen else ((None, Problem.from_dict(own)),)
             for member, (called, problem) in enumerate(drawn):
                 yield ProblemSpec(
                     " ".join(filter(None, (spec.name or source, called))) + variant.words,
@@ -125,11 +126,6 @@ def read_problem(number: int, table: dict[str, Any], folder: Path) -> Iterator[P
                     beyond=BEYOND + (number << TABLE) + (member << MEMBER),
                     world=problem if isinstance(problem, PythonWorld) else None,
                 )
-
-
-def own_keys(table: dict[str, Any]) -> dict[str, Any]:
-    """Those of the problem itself."""
-    return {key: value for key, value in table.items() if key not in AnyProblem.__struct_fields__}
 
 
 def of_paper(spec: Paper, _: Path) -> Named:

@@ -75,21 +75,16 @@ class Processes(ProcessPoolExecutor):
 
 
 def check_answers(address: str) -> None:
-    """Refuse an address where nobody answers; Dask would wait long, and leave loose ends behind."""
+    """Raise where nobody answers; Dask would wait long, and leave loose ends behind."""
     from distributed.comm.addressing import parse_address, parse_host_port
     from distributed.comm.registry import get_backend
 
-    try:
-        scheme, place = parse_address(address)
-        get_backend(scheme)
-        if scheme == "tls":
-            raise ValueError("a scheduler that wants a key is for Python: executor=client.get_executor()")
-        if scheme == "tcp":
-            socket.create_connection(parse_host_port(place), timeout=CONNECT_SECONDS).close()
-    except (OSError, ValueError) as error:
-        raise PacelineError(
-            f"--dask must be the address of a scheduler that answers, got {address!r}: {error}"
-        ) from error
+    scheme, place = parse_address(address)
+    get_backend(scheme)
+    if scheme == "tls":
+        raise ValueError("a scheduler that wants a key is for Python: executor=client.get_executor()")
+    if scheme == "tcp":
+        socket.create_connection(parse_host_port(place), timeout=CONNECT_SECONDS).close()
 
 
 @contextmanager
@@ -105,10 +100,10 @@ def dask_executor(address: str, trials: Sequence[Trial], workers: int | None) ->
 
     if address == "local":
         compile_all(trials)  # the workers share this machine's cache
-    else:
-        check_answers(address)
     with interrupts_held() as inbox, local_cluster(workers) if address == "local" else nullcontext(address) as cluster:
         try:
+            if address != "local":
+                check_answers(address)
             client: Any = Client(cluster, timeout=CONNECT_SECONDS)  # type: ignore[no-untyped-call]
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             raise PacelineError(

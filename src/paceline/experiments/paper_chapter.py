@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from paceline.experiments.chapters import Chapter
-from paceline.experiments.messages import counted
+from paceline.experiments.plan import counted
 from paceline.experiments.study import Study
 from paceline.paper.claims import (
     CLAIMS,

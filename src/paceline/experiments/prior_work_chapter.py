@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from paceline.experiments import speed
 from paceline.experiments.chapters import Chapter
 from paceline.experiments.folder import experiment_in
+from paceline.experiments.plan import ROUNDS, seconds_per_round
 from paceline.experiments.study import Study
 from paceline.paper.instances import eight_arms
 from paceline.paper.systems import SYSTEMS, System
@@ -109,9 +109,9 @@ class PriorWorkChapter(Chapter):
         policies = {
             label: spec.policy for study in self.studies for label, spec in experiment_in(study.path).policies.items()
         }
-        last = np.array([speed.ROUNDS])
+        last = np.array([ROUNDS])
         trials = {label: Trial(eight_arms(), policy, last, 0, 0) for label, policy in policies.items()}
-        return {label: round(1e9 * each, 1) for label, each in speed.seconds_per_round(trials, TURNS).items()}
+        return {label: round(1e9 * each, 1) for label, each in seconds_per_round(trials, TURNS).items()}
 
     @cached_property
     def measured(self) -> list[Measured]:

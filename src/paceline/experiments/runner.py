@@ -129,7 +129,8 @@ class Hands:
                 self.flying[future] = task
                 self.engine.inbox.watch(future)
             landed = [future for future in self.engine.inbox.landed() if future in self.flying]
-            for future in sorted(landed, key=has_failed):  # what succeeded is kept, whatever else went wrong
+            # What succeeded is kept, whatever else went wrong.
+            for future in sorted(landed, key=lambda each: each.cancelled() or each.exception() is not None):
                 totals = future.result()
                 task = self.flying.pop(future)
                 self.folder.write(task, totals)
@@ -158,8 +159,3 @@ class Hands:
         self.stopped.set()
         for future in self.flying:
             future.cancel()
-
-
-def has_failed(future: "Future[Totals]") -> bool:
-    """Whether a landed future has no result."""
-    return future.cancelled() or future.exception() is not None

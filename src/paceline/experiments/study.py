@@ -15,8 +15,8 @@ from paceline.experiments.cells import TOTALS
 from paceline.experiments.experiment import history_file
 from paceline.experiments.folder import HISTORY, MANIFEST, read_manifest
 from paceline.experiments.holdings import holdings_of
-from paceline.experiments.messages import counted
 from paceline.experiments.parquet import groups, totals_of
+from paceline.experiments.plan import counted
 from paceline.experiments.together import Score, Together
 from paceline.problems.problem import Problem
 from paceline.reports.tables import INTERVAL, Table, mean_and_interval

@@ -1,13 +1,20 @@
-"""What a run is about to do, in words."""
+"""What a run is about to do, in words, and how long that will take here."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from paceline.compile import compile_ahead
 from paceline.experiments.experiment import Experiment
 from paceline.experiments.folder import check_folder, left_of
-from paceline.experiments.speed import seconds_per_round
+from paceline.simulation.simulate import Stopped, Trial, compile_first, run_trial
+
+ROUNDS = 40_000  # that are played to see how long one takes
+SECONDS = 0.5  # that plain Python may take for them
 
 
 def plan(experiment: Experiment, out: Path, workers: int, threads: bool, say: Callable[[str], None]) -> str:
@@ -35,6 +42,43 @@ def plan(experiment: Experiment, out: Path, workers: int, threads: bool, say: Ca
         seconds = max(sum(work) / workers, alone, *work)
         lines.append(f"estimated time: {span(seconds)} on {workers} workers like this machine's")
     return "\n".join(lines)
+
+
+def seconds_per_round(
+    trials: Mapping[str, Trial], turns: int, clock: Callable[[], float] = time.thread_time
+) -> dict[str, float]:
+    """The time of a round by label, the draws of the outcomes in it, over the first rounds of a trial of each.
+
+    They take turns, and the fastest counts: the others were disturbed. The usual clock is that of this thread: others
+    may keep the machine busy.
+    """
+    short = {
+        label: replace(trial, checkpoints=trial.checkpoints[-1:].clip(max=ROUNDS)) for label, trial in trials.items()
+    }
+    for trial in short.values():
+        compile_first(trial)
+    best = dict.fromkeys(short, np.inf)
+    for _ in range(turns):
+        for label, trial in short.items():
+            began = clock()
+            played = rounds_played(trial)
+            best[label] = min(best[label], (clock() - began) / played)
+    return best
+
+
+def rounds_played(trial: Trial) -> int:
+    """Play a trial, or as much of it as there is time for; how many rounds that were."""
+    played, end = 0, time.monotonic() + SECONDS
+
+    def step(rounds: int) -> None:
+        nonlocal played
+        played += rounds
+        if time.monotonic() > end:
+            raise Stopped
+
+    with suppress(Stopped):
+        run_trial(trial, step)
+    return played
 
 
 def counted(count: int, one: str, many: str | None = None) -> str:
