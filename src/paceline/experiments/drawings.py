@@ -79,12 +79,12 @@ class Drawer:
     def problem(self, number: int, results: Results, lines: Sequence[Line], axes: Sequence[Axis]) -> Iterator[Drawing]:
         """All figures of one problem."""
         at = f"At round {lines[0].rounds:,}"
-        regret = ", ".join(f"{line.policy} {three_digits(line.mean)}" for line in lines)
+        regret = ", ".join(f"{line.policy} {three_digits(line.own.value)}" for line in lines)
         skips = ", ".join(f"{line.policy} {three_digits(line.means['skips'])}" for line in lines)
         causes = {line.policy: {cause: line.means[f"{cause}_regret"] for cause in CAUSES} for line in lines}
         band = "" if lines[0].trials == 1 else "; bands: 95 % intervals"
         begin = f"{self.prefix}problem-{number}-"
-        logs = far_apart(np.array([line.mean for line in lines]))
+        logs = far_apart(np.array([line.own.value for line in lines]))
         yield Drawing(
             f"{begin}regret",
             panel(draw_curve, results, "steady_regret"),

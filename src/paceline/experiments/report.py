@@ -12,10 +12,9 @@ from paceline.experiments.drawings import Drawer
 from paceline.experiments.study import Study
 from paceline.experiments.summary import Line, problems_table, records, resources_in, summarise_runs, summary_table
 from paceline.experiments.sweeps import policy_axes
-from paceline.experiments.together import reference_of
+from paceline.experiments.together import reference_of, standings
 from paceline.files import write_whole
-from paceline.problems.theory import limits
-from paceline.reports.page import Figures, Heading, Page, Section, Words
+from paceline.reports.page import Figures, Page, Section, Tabled, Words
 from paceline.reports.tables import Table, csv_text
 from paceline.simulation.results import list_names
 
@@ -23,6 +22,7 @@ UNKNOWN = (
     "a report needs worlds that tell their true means as problem, to know the regret, got {} without; Study has their "
     "rewards, costs and pulls"
 )
+STANDINGS = "Regret over that of the best policy of the line [95 % interval over problems]"
 MOST_DRAWN = 12  # problems of a page with figures of their own; each study has one
 
 
@@ -47,9 +47,7 @@ class Gathered:
         for number, (name, results) in enumerate(self.study.results()):
             if not results.problem.is_known:
                 continue
-            yardstick = limits(results.problem, self.study.rounds[-1:])
-            last, capped = float(yardstick.capped[0]), bool(yardstick.cut[0])
-            self.lines.append(summarise_runs(name, results, self.reference, last, capped))
+            self.lines.append(summarise_runs(name, results, self.reference))
             if len(self.figures) < self.most_drawn:
                 drawn = list(self.draw.problem(number + 1, results, self.lines[-1], axes))
                 self.figures.append(Figures(list(results), drawn))
@@ -121,7 +119,7 @@ class Report:
         return [
             Section("Left out", [Words(why) for why in self.left_out]),
             *(section for chapter in self.chapters for section in chapter.opening()),
-            *([sections.standings(ranked)] if ranked else []),
+            Section("Every policy beside the best", [Tabled(standings(ranked), STANDINGS)] if ranked else []),
         ]
 
     @cached_property
@@ -163,7 +161,8 @@ class Report:
 
 def nested(title: str, parts: Sequence[Section]) -> Section:
     """The sections of one of several studies as one."""
-    return Section(title, [block for part in parts if part.blocks for block in (Heading(part.title), *part.blocks)])
+    filled = [part for part in parts if part.blocks]
+    return Section(title, [block for part in filled for block in (Words(part.title, "heading"), *part.blocks)])
 
 
 def flat(record: dict[str, object]) -> dict[str, object]:

@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 
 from paceline.experiments.drawings import Drawer
-from paceline.experiments.messages import counted, span
+from paceline.experiments.plan import counted, span
 from paceline.experiments.study import Study
 from paceline.experiments.summary import Line, problems_table, resources_in, summary_table, winner
 from paceline.experiments.sweeps import policy_axes, policy_sweep, problem_axes, problem_sweep
 from paceline.experiments.together import CAPPED, DRAW, Together
-from paceline.experiments.together import standings as standings_table
 from paceline.problems.resources import UNNAMED
 from paceline.problems.toml import to_toml
-from paceline.reports.page import Block, Figures, Fold, Heading, Section, Tabled, Terms, Verbatim, Words
+from paceline.reports.page import Block, Figures, Fold, Section, Tabled, Terms, Words
 from paceline.reports.tables import Table, write_budget
 from paceline.statistics import FLOOR, SIGMAS, noise, three_digits
 
@@ -108,12 +107,6 @@ def what_was_run(study: Study) -> Section:
     )
 
 
-def standings(ranked: Sequence[Together]) -> Section:
-    """Every policy beside the best one, after the rounds that were asked for."""
-    caption = "Regret over that of the best policy of the line [95 % interval over problems]"
-    return Section("Every policy beside the best", [Tabled(standings_table(ranked), caption)])
-
-
 def together(found: Together, problems: int, reference: str, draw: Drawer) -> Section:
     """Geometric means over problems in units of the limit, and the tails; nothing for a single problem."""
     if len(found) < 2:
@@ -201,7 +194,7 @@ def problem_by_problem(lines: Lines, drawn: Sequence[Figures], reference: str) -
         content: list[Block] = [summary(of_problem, reference), *own]
         won_by = winner(of_problem)
         if len(lines) <= FEW_PROBLEMS:
-            parts += [Heading(name), *content]
+            parts += [Words(name, "heading"), *content]
         else:
             parts.append(Fold(name, content, "a draw" if won_by == DRAW else f"won by {won_by}"))
     return Section("Problem by problem", parts)
@@ -225,7 +218,7 @@ def provenance(study: Study) -> Section:
         "Provenance",
         [
             Tabled(Table(("what", "value"), rows), "From the manifest of the run", words=True),
-            Fold("The experiment file", [Verbatim(to_toml(manifest["file"]))]),
+            Fold("The experiment file", [Words(to_toml(manifest["file"]), "verbatim")]),
         ],
     )
 

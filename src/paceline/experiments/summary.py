@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from paceline.experiments.together import CAPPED, CAUSES, DRAW, WHY_CAPPED, headroom, outcomes, write_limit
+from paceline.problems.theory import limits
 from paceline.reports.tables import UNGUARDED, Table, mean_and_interval, of_resources, spending_headings
 from paceline.simulation.results import Results
 from paceline.statistics import Estimate, mean_difference, mean_of, mean_ratio, standard_error, three_digits
@@ -51,32 +52,28 @@ class Line:
         """The smallest of all resources; nan, of a damaged file, is not above anything."""
         return float(np.min(list(self.headrooms.values())))
 
-    @property
-    def mean(self) -> float:
-        """Mean steady regret."""
-        return float(self.finals.mean())
 
-
-def summarise_runs(problem: str, results: Results, reference: str, limit: float, capped: bool = False) -> list[Line]:
+def summarise_runs(problem: str, results: Results, reference: str) -> list[Line]:
     """A line for each policy on a problem.
 
     >>> from paceline import paper
     >>> from paceline.simulation import simulate as run
     >>> res = run.simulate(paper.three_arms(), ["uniform", "oracle"], rounds=1000, trials=2)
-    >>> lines = summarise_runs("three arms", res, "oracle", 4.0)
+    >>> lines = summarise_runs("three arms", res, "oracle")
     >>> lines[1].difference.value, lines[1].ratio.value, lines[0].difference.value > 0.0
     (0.0, 1.0, True)
     """
     against = results[reference].steady_regret[:, -1]
     last = int(results.rounds[-1])
+    yardstick = limits(results.problem, results.rounds[-1:])
     return [
         Line(
             problem=problem,
             policy=run.label,
             trials=len(finals),
             rounds=last,
-            limit=limit,
-            capped=capped,
+            limit=float(yardstick.capped[0]),
+            capped=bool(yardstick.cut[0]),
             finals=finals,
             own=mean_of(finals),
             difference=mean_difference(finals, against),
@@ -176,7 +173,7 @@ def records(by_problem: Sequence[Sequence[Line]], experiment: dict[str, Any]) ->
             "rounds": line.rounds,
             "limit": line.limit,
             "limit_capped": line.capped,
-            "steady_regret": line.mean,
+            "steady_regret": line.own.value,
             "standard_error": standard_error(line.finals),
             **ends_of("steady_regret", line.own),
             "difference": line.difference.value,

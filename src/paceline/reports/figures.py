@@ -248,17 +248,6 @@ class Image(NamedTuple):
     png: bytes = b""
 
 
-def image_of(draw: Callable[[Axes], None], width: float, height: float) -> Image:
-    """One panel as SVG and PDF, with the same bytes each time. Texts stay texts.
-
-    >>> image_of(lambda axes: axes.set_title("50 $ & more"), 3.0, 2.0).svg.count("50 $ &amp; more")
-    1
-    """
-    with styled(width, height) as figure:
-        draw(figure.subplots())
-        return in_formats(figure)
-
-
 def in_formats(figure: Figure, png: bool = False) -> Image:
     """A figure as SVG and PDF, and perhaps PNG; the browser has more letters than matplotlib's font."""
     settings: dict[Any, Any] = {

@@ -21,19 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Words:
-    """A paragraph; ``role`` is lead, note, alarm or, with links for addresses, source, where it is more than that."""
+    """A paragraph; ``role`` is lead, note, alarm, source (with links for addresses), heading or verbatim, if any."""
 
     kind: ClassVar[str] = "words"
     text: str
     role: str = ""
-
-
-@dataclass(frozen=True)
-class Heading:
-    """A heading inside a section."""
-
-    kind: ClassVar[str] = "heading"
-    text: str
 
 
 @dataclass(frozen=True)
@@ -80,14 +72,6 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Verbatim:
-    """Text as it was written."""
-
-    kind: ClassVar[str] = "verbatim"
-    text: str
-
-
-@dataclass(frozen=True)
 class Fold:
     """Blocks that are shown on demand."""
 
@@ -97,7 +81,7 @@ class Fold:
     note: str = ""
 
 
-Block = Words | Heading | Tabled | Figures | Terms | Verbatim | Fold
+Block = Words | Tabled | Figures | Terms | Fold
 
 
 @dataclass(frozen=True)
