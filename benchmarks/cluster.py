@@ -11,7 +11,6 @@ from paceline.experiments import runner as study
 from paceline.experiments.executors import Engine, dask_executor, engine_for, run_task
 from paceline.experiments.experiment import Experiment, Task
 from paceline.experiments.folder import open_folder
-from paceline.simulation.progress import Progress
 from paceline.simulation.simulate import cores
 from paceline.simulation.totals import Totals
 
@@ -45,7 +44,7 @@ def seconds(engine: Engine, rounds: int, tasks: int, work: Work = run_task) -> f
     try:
         with TemporaryDirectory() as out, open_folder(out, what) as folder:
             start = time.perf_counter()
-            study.drive(engine, what.tasks(), folder, Progress())
+            study.drive(engine, what.tasks(), folder, lambda _: None)
             return time.perf_counter() - start
     finally:
         study.run_task = run_task  # type: ignore[attr-defined]

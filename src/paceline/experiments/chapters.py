@@ -30,9 +30,8 @@ class Chapter:
         self.studies = studies
         self.left_out = left_out  # why this one stands in place of the one that the files name
 
-    @staticmethod
-    def refusal(studies: "Sequence[Study]") -> str:  # noqa: ARG004  # for those that override it
-        """What keeps it from being told of these studies; nothing if it can be."""
+    def refusal(self) -> str:
+        """What keeps it from being told of its studies; nothing if it can be."""
         return ""
 
     def opening(self) -> "list[Section]":
@@ -63,6 +62,7 @@ def read_chapters(studies: "Sequence[Study]") -> list[Chapter]:
         module, _, name = place.partition(":")
         kind: type[Chapter] = getattr(import_module(module), name)
         own = [study for study, wanted in zip(studies, places, strict=True) if wanted == place]
-        why = kind.refusal(own)
-        made[place] = Chapter(own, f"{kind.title!r} cannot be told: {why}") if why else kind(own)
+        chapter = kind(own)
+        why = chapter.refusal()
+        made[place] = Chapter(own, f"{kind.title!r} cannot be told: {why}") if why else chapter
     return [made[place] for place in places]

@@ -1,9 +1,9 @@
 """The paper's figures as they were run again: drawn as there, the claims checked, the numbers for programs."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paceline.experiments.chapters import Chapter
@@ -133,15 +133,19 @@ class PaperChapter(Chapter):
         "https://arxiv.org/abs/2501.18560"
     )
 
-    def __init__(self, studies: Sequence[Study]) -> None:
-        super().__init__(studies)
-        self.figures = {study.path: Figure(number_of(study), study[study.names[0]]) for study in studies}
-        self.claims = [claim for figure in self.figures.values() for claim in figure.claims]
+    @cached_property
+    def figures(self) -> dict[Path, Figure]:
+        """By the folder of the study."""
+        return {study.path: Figure(number_of(study), study[study.names[0]]) for study in self.studies}
 
-    @staticmethod
-    def refusal(studies: Sequence[Study]) -> str:
+    @cached_property
+    def claims(self) -> list[Claim]:
+        """Of all figures."""
+        return [claim for figure in self.figures.values() for claim in figure.claims]
+
+    def refusal(self) -> str:
         """The claims are about the paper's policies on the paper's problems; further ones may stand beside them."""
-        for study in studies:
+        for study in self.studies:
             number = number_of(study)
             papers = figure_file(number)
             # By class: a later version may have more parameters than the one that played.

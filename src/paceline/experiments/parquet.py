@@ -151,27 +151,22 @@ def totals_of(tables: list["pa.Table"], points: int, resources: int, memory: np.
     trials = table.num_rows // points
 
     def column(name: str) -> npt.NDArray[Any]:
-        return np.asarray(table.column(name).combine_chunks().to_numpy(zero_copy_only=False)).reshape(trials, points)
-
-    def nested(name: str) -> npt.NDArray[Any]:
-        flat = np.asarray(table.column(name).combine_chunks().flatten().to_numpy(zero_copy_only=False))
-        return flat.reshape(trials, points, -1)
+        found = table.column(name).combine_chunks()
+        flat = found.flatten() if pa.types.is_list(found.type) else found
+        return np.asarray(flat.to_numpy(zero_copy_only=False)).reshape(trials, points, -1)
 
     def amounts(name: str) -> npt.NDArray[Any]:
-        if not pa.types.is_list(table.schema.field(name).type):
-            return column(name)
-        found = nested(name)
-        return found.reshape(trials, points) if resources == 1 else found
+        return column(name)[..., 0] if resources == 1 else column(name)
 
     spent = amounts("spent")
     records = np.zeros((trials, points), memory)
     for number, name in enumerate(memory.names or ()):
-        records[name] = nested("memory")[:, :, number]
+        records[name] = column("memory")[..., number]
     return Totals(
-        **{name: column(name) for name in PER_CHECKPOINT},
+        **{name: column(name)[..., 0] for name in PER_CHECKPOINT},
         spent=spent,
         lost=amounts("lost") if "lost" in table.column_names else np.zeros_like(spent),
-        pulls=nested("pulls"),
+        pulls=column("pulls"),
         memory=records,
         min_headroom=amounts("min_headroom")[:, -1],
     )

@@ -1,7 +1,7 @@
 """The field in a figure and tables: what each system loses, skips and violates, beside what was proved of it."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -45,11 +45,10 @@ class PriorWorkChapter(Chapter):
     title = "The field under one roof"
     is_all = True
 
-    @staticmethod
-    def refusal(studies: Sequence[Study]) -> str:
+    def refusal(self) -> str:
         """A survey has one run of each problem, guard and horizon, and ranks by the paper's problems."""
         found: dict[tuple[str, bool, int], Study] = {}
-        for study in studies:
+        for study in self.studies:
             for problem in study.names:
                 first = found.setdefault((problem, study.guard, int(study.rounds[-1])), study)
                 if first is not study:
@@ -62,8 +61,7 @@ class PriorWorkChapter(Chapter):
             problem: study for (problem, guard, _), study in sorted(found.items(), key=lambda at: at[0][2]) if guard
         }
         ranking = [set(longest[problem].labels) for problem in PAPERS if problem in longest]
-        labels = dict.fromkeys(label for study in studies for label in study.labels)
-        unranked = [label for label in labels if not all(label in ranked for ranked in ranking or [set()])]
+        unranked = [label for label in self.labels if not all(label in ranked for ranked in ranking or [set()])]
         return f"no run on {' or '.join(PAPERS)} behind the guard ranks {list_names(unranked, 3)}" if unranked else ""
 
     @cached_property

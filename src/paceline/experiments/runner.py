@@ -18,7 +18,7 @@ from paceline.experiments.experiment import Experiment, Task
 from paceline.experiments.folder import RunFolder, open_folder
 from paceline.experiments.study import Study
 from paceline.interrupts import interrupts_for_us_alone
-from paceline.simulation.progress import Progress, progress_bar
+from paceline.simulation.progress import Advance, progress_bar
 from paceline.simulation.simulate import Stopped, Trial
 from paceline.simulation.totals import Totals
 
@@ -73,13 +73,13 @@ def play(tasks: list[Task], folder: RunFolder, engine: Engine, progress: bool) -
     """Do the tasks, and note how long it took, even if they are not all done."""
     started = time.monotonic()
     try:
-        with progress_bar(sum(task.cost for task in tasks), progress) as bar:
-            drive(engine, tasks, folder, bar)
+        with progress_bar(sum(task.cost for task in tasks), progress) as advance:
+            drive(engine, tasks, folder, advance)
     finally:
         folder.add_time(time.monotonic() - started, engine.name)
 
 
-def drive(engine: Engine, tasks: list[Task], folder: RunFolder, bar: Progress) -> None:
+def drive(engine: Engine, tasks: list[Task], folder: RunFolder, advance: Advance) -> None:
     """Hand out tasks, a few ahead of the workers, and write each result as it comes.
 
     If the executor breaks (a worker was killed) it is made anew and what was in flight runs again.
@@ -88,7 +88,7 @@ def drive(engine: Engine, tasks: list[Task], folder: RunFolder, bar: Progress) -
     breaks = 0
     while waiting:
         with engine.make() if engine.ours else nullcontext(engine.make()) as pool:
-            hands = Hands(pool, engine, folder, bar)
+            hands = Hands(pool, engine, folder, advance)
             try:
                 hands.work_off(waiting)
                 return
@@ -107,11 +107,11 @@ def drive(engine: Engine, tasks: list[Task], folder: RunFolder, bar: Progress) -
 class Hands:
     """The tasks in flight on one executor."""
 
-    def __init__(self, pool: Executor, engine: Engine, folder: RunFolder, bar: Progress) -> None:
+    def __init__(self, pool: Executor, engine: Engine, folder: RunFolder, advance: Advance) -> None:
         self.pool = pool
         self.engine = engine
         self.folder = folder
-        self.bar = bar
+        self.advance = advance
         self.flying: dict[Future[Totals], Task] = {}
         self.stopped = Event()
         self.done = 0
@@ -136,7 +136,7 @@ class Hands:
                 self.folder.write(task, totals)
                 self.done += 1
                 if not self.engine.shares_memory:
-                    self.bar.advance(task.cost)
+                    self.advance(task.cost)
 
     def submitted(self, task: Task) -> "Future[Totals]":
         """The future of a task; threads report their rounds as they go."""
@@ -149,7 +149,7 @@ class Hands:
         """Called by tasks in threads now and then."""
         if self.stopped.is_set():
             raise Stopped
-        self.bar.advance(rounds)
+        self.advance(rounds)
 
     def stop(self) -> None:
         """Give up: cancel what has not begun, tell threads and processes of our own to stop."""

@@ -23,7 +23,7 @@ from paceline.policies import PoliciesLike, label_policies
 from paceline.policies.policy import Policy, Setting
 from paceline.problems.problem import Problem
 from paceline.simulation.history import History
-from paceline.simulation.progress import Progress, progress_bar
+from paceline.simulation.progress import Advance, progress_bar
 from paceline.simulation.recording import (
     Kept,
     Record,
@@ -250,9 +250,9 @@ def simulate(
     if kept is not None and record_to is None:
         check_size(len(kept) * trials * len(chosen))
     folder = None if record_to is None else empty_folder(record_to)
-    with progress_bar(rounds * trials * len(chosen), progress) as bar:
+    with progress_bar(rounds * trials * len(chosen), progress) as advance:
         return play_trials(
-            problem, chosen, points, seed, range(trials), executor, bar, world, delays, kept, folder, guard
+            problem, chosen, points, seed, range(trials), executor, advance, world, delays, kept, folder, guard
         )
 
 
@@ -273,7 +273,7 @@ def play_trials(
     seed: int,
     streams: range,
     executor: Executor | None,
-    bar: Progress,
+    advance: Advance,
     world: PythonWorld | None = None,
     delays: Delays | None = None,
     kept: Rounds | None = None,
@@ -292,7 +292,7 @@ def play_trials(
     work = {label: [trial(number, label, stream) for stream in streams] for number, label in enumerate(chosen)}
     for label_trials in work.values():
         compile_first(label_trials[0])
-    finished = on_threads(work, bar) if executor is None else on_executor(work, executor, bar)
+    finished = on_threads(work, advance) if executor is None else on_executor(work, executor, advance)
     runs = {
         label: Run(
             label,
@@ -317,14 +317,14 @@ def history_of(label: str, trials: Sequence[Trial], finished: Sequence[Finished]
 Work = dict[str, list[Trial]]
 
 
-def on_threads(work: Work, bar: Progress) -> dict[str, list[Finished]]:
+def on_threads(work: Work, advance: Advance) -> dict[str, list[Finished]]:
     """Run in threads of our own; an interrupt stops them within a stride."""
     stop = Event()
 
     def step(rounds: int) -> None:
         if stop.is_set():
             raise Stopped
-        bar.advance(rounds)
+        advance(rounds)
 
     with interrupts_held() as inbox, ThreadPoolExecutor(max_workers=cores()) as pool:
         try:
@@ -337,19 +337,19 @@ def on_threads(work: Work, bar: Progress) -> dict[str, list[Finished]]:
             raise
 
 
-def on_executor(work: Work, executor: Executor, bar: Progress) -> dict[str, list[Finished]]:
+def on_executor(work: Work, executor: Executor, advance: Advance) -> dict[str, list[Finished]]:
     """Run on somebody else's executor; progress moves by whole trials."""
     with interrupts_held() as inbox:
         futures = {label: [executor.submit(play_trial, trial) for trial in trials] for label, trials in work.items()}
         for trials, label_futures in zip(work.values(), futures.values(), strict=True):
             for trial, future in zip(trials, label_futures, strict=True):
-                future.add_done_callback(partial(advance_by, bar, int(trial.checkpoints[-1])))
+                future.add_done_callback(partial(advance_by, advance, int(trial.checkpoints[-1])))
         return collect(futures, inbox)
 
 
-def advance_by(bar: Progress, rounds: int, _: object) -> None:
+def advance_by(advance: Advance, rounds: int, _: object) -> None:
     """What to do when a future is done."""
-    bar.advance(rounds)
+    advance(rounds)
 
 
 def collect(futures: dict[str, list[Future[Result]]], inbox: Inbox) -> dict[str, list[Result]]:
