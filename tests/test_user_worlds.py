@@ -135,7 +135,7 @@ def test_a_world_without_true_means_is_named_and_the_others_are_reported(folder,
     ("problem", "words"),
     [
         ({"world": "tides.py:Rivers"}, "Rivers in .*tides.py must be a class derived from PythonWorld, got nothing"),
-        ({"world": "tides.py:Other"}, "must be a class derived from PythonWorld, got <class"),
+        ({"world": "tides.py:Other"}, r"derived from PythonWorld, got class \S*/tides.py:Other$"),
         ({"world": "nosuch:Tides"}, "world must be in a module that can be imported, got 'nosuch'"),
         ({"world": "Tides"}, "world must be named as module:Class or file.py:Class, got 'Tides'"),
         ({"parameters": {"legs": 4}}, "cannot be made with {'legs': 4}"),

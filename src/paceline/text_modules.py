@@ -30,6 +30,17 @@ def load_text(text: str, file: str) -> ModuleType:
     return module
 
 
+def place_of(kind: type) -> str:
+    """Where a class is, as its author wrote it: file.py:Class for one from a text, else module:Class.
+
+    >>> place_of(ModuleType)
+    'builtins:module'
+    """
+    module = sys.modules.get(kind.__module__)
+    where = getattr(module, "__file__", "") if hasattr(module, "__source__") else kind.__module__
+    return f"{where}:{kind.__qualname__}"
+
+
 def rebuild(text: str, file: str, name: str) -> Any:
     """An empty object of a class from a file, in another process; what it keeps may be of other classes of the file."""
     return object.__new__(attrgetter(name)(load_text(text, file)))

@@ -1,7 +1,6 @@
 """The experiments that come with the package: policies on a family of problems, and the paper's two figures."""
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from inspect import signature
@@ -20,6 +19,7 @@ from paceline.problems import families
 from paceline.problems.problem import Problem
 from paceline.problems.theory import limit
 from paceline.problems.toml import read_toml
+from paceline.text_modules import place_of
 from paceline.worlds.delays import DelayLike, read_delays
 
 COMPARISON = Path(__file__).with_name("compare.toml")
@@ -122,9 +122,7 @@ def comparison(
 def write_policy(label: str, policy: Policy) -> dict[str, Any]:
     """A policy as a [[policy]] table has it: its name, and what was set, as far as a file can tell."""
     kind = type(policy)
-    module = sys.modules.get(kind.__module__)
-    where = getattr(module, "__file__", "") if hasattr(module, "__source__") else kind.__module__  # see text_modules.py
-    name = policy.name if POLICIES.get(policy.name) is kind else f"{where}:{kind.__qualname__}"
+    name = policy.name if POLICIES.get(policy.name) is kind else place_of(kind)
     given = {
         key: value
         for key, each in signature(kind.__init__).parameters.items()

@@ -10,7 +10,7 @@ from typing import TypeVar
 from paceline.errors import InvalidValue, UnknownName, UnreadableFile, in_one_line
 from paceline.policies.policy import Policy
 from paceline.text import read_text
-from paceline.text_modules import load_text
+from paceline.text_modules import load_text, place_of
 
 Kind = TypeVar("Kind")
 
@@ -32,8 +32,9 @@ def load_class(name: str, thing: str, base: type[Kind], bases: str) -> type[Kind
     module = load_file(Path(where)) if where.endswith(".py") else load_module(where, thing)
     found = getattr(module, wanted, None)
     if not isinstance(found, type) or not issubclass(found, base):
-        kind = "nothing of that name" if found is None else repr(found)
-        raise InvalidValue(f"{wanted} in {where} must be a class derived from {bases}, got {kind}")
+        other = f"class {place_of(found)}" if isinstance(found, type) else repr(found)
+        got = "nothing of that name" if found is None else other
+        raise InvalidValue(f"{wanted} in {where} must be a class derived from {bases}, got {got}")
     return found
 
 
