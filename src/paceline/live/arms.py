@@ -70,6 +70,20 @@ class ArmSet:
     a policy would be shown of them.
     """
 
+    # What every round looks at stands apart, as in the ledger.
+    __slots__ = (
+        "__dict__",
+        "calls",
+        "lineup",
+        "max_costs",
+        "name_at",
+        "params",
+        "places",
+        "playing",
+        "reserves",
+        "slot_at",
+    )
+
     def __init__(self, config: Config) -> None:
         self.config = config
         self.names: list[str] = []

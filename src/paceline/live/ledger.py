@@ -56,6 +56,37 @@ line_of = plain_throughout(line_units)
 class Ledger:
     """The state of a live bandit and everything that can happen to it."""
 
+    # What every round looks at stands apart: Python is slower with the attributes of an object that has more than
+    # thirty, or of which a copy was made. The others are found as usual.
+    __slots__ = (
+        "__dict__",
+        "arm_set",
+        "currencies",
+        "deadlines",
+        "facts",
+        "has_own_id",
+        "is_notable",
+        "is_single",
+        "is_unnamed",
+        "is_unusual",
+        "lasting",
+        "max_reward",
+        "may_fail",
+        "may_wait",
+        "next_stop",
+        "pending",
+        "policy_since",
+        "remembered",
+        "rounds",
+        "scales",
+        "seen",
+        "settled",
+        "situations",
+        "tag_is_arm",
+        "told",
+        "turnout",
+    )
+
     def __init__(self, config: Config) -> None:
         count = len(config.resources)
         self.arm_set = ArmSet(config)
