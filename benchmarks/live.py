@@ -107,6 +107,8 @@ def main() -> None:
         for name in ("index", "suak", "thompson"):
             line(f"{name} with a journal, ask + tell", f"{taken[f'{name}, journal']:.1f} us", "at most 10")
         line("    of which the two writes, bare", f"{taken['bare']:.1f} us")
+        added = taken["index, journal"] - taken["index"]
+        line("index, what a journal adds over the bare writes", f"{added / taken['bare']:.1f} times")
         reopening(Path(folder) / "long.journal")
 
 

@@ -231,12 +231,13 @@ class Ledger:
             return self.note_and_begin(choice, time, deadline, facts, note)
         arm_set = self.arm_set
         self.seen, self.facts = arm_set.lineup, None
-        arm, reason, tag = arm_set.calls.ask(arm_set.params, arm_set.playing)
-        slot = arm_set.slot_at[arm]
+        ask, slot_at = arm_set.calls.ask, arm_set.slot_at  # what is called as a method is looked for in the class first
+        arm, reason, tag = ask(arm_set.params, arm_set.playing)
+        slot = slot_at[arm]
         if slot < 0:
             return self.note_and_begin(self.in_slots(arm, reason, tag), time, deadline, None, note)
         number, name_at, situation = self.rounds + 1, arm_set.name_at, self.situations[reason]
-        tag = arm_set.slot_at[tag]
+        tag = slot_at[tag]
         if note is not None:
             note(write_usual_ask(slot, reason, tag, time, deadline))
         reserved, largest = arm_set.reserves[slot], arm_set.max_costs[slot]

@@ -177,7 +177,8 @@ def settle(
         rest = arm, reason, place, earned, shares, released, charged, ahead
         arm_set.part_calls_for(arm_set.params, arm_set.playing).tell_rest(arm_set.params, arm_set.playing, *rest)
     else:
-        arm_set.calls.tell(arm_set.params, arm_set.playing, arm, reason, place, earned, shares, released, charged)
+        tell = arm_set.calls.tell  # what is called as a method is looked for in the class first
+        tell(arm_set.params, arm_set.playing, arm, reason, place, earned, shares, released, charged)
     finish(ledger, number, pull, (reward, costs))
 
 
