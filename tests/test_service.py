@@ -345,12 +345,11 @@ def gone(*_):
 def test_news_of_another_process_is_not_answered_at_once(client):
     """The short way waits for nothing, so that it leaves such a request as it is to the usual one."""
     client.get("/v1/whoami")  # the tokens are known
-    ours, scope = pull(client)["id"], {"method": "POST", "path": f"{B}/tell"}
-    scope["headers"] = [(b"host", b"localhost"), (b"content-type", b"application/json")]
-    at_once = client.app.prompt(scope)
+    ours, headers = pull(client)["id"], [(b"host", b"localhost"), (b"content-type", b"application/json")]
+    at_once = client.app.prompt(b"POST", f"{B}/tell".encode())
     theirs = ours.replace("web-1", "web-2")
     for items, is_answered in (([ours, theirs], False), ([theirs], False), ([ours], True), ([ours], True)):
-        answer = at_once(scope, json.dumps({"items": [{"id": id, "cost": 0.1} for id in items]}).encode())
+        answer = at_once(headers, json.dumps({"items": [{"id": id, "cost": 0.1} for id in items]}).encode())
         assert (answer is not None) == is_answered
     assert json.loads(answer.body) == {"items": [{"id": ours, "result": "known"}]}
 

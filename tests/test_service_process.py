@@ -160,6 +160,7 @@ def test_a_request_under_way_is_finished(tmp_path):
             connection.sendall(body[5:])
             answer = connection.recv(65536)
         assert answer.startswith(b"HTTP/1.1 200"), answer
+        assert b"\r\nconnection: close\r\n" in answer  # nothing more is taken on it
         assert process.stop()[0] == 0
 
 

@@ -290,6 +290,7 @@ BAD_BODIES = {
     "digits": b'{"items": [{"id": ' + b"9" * 5000 + b"}]}",
     "a key twice": b'{"items": [{"id": 1, "cost": 0.1, "cost": 0.2}]}',
     "a key twice, and colons": b'{"items": [{"id": "a:1", "id": "a::2"}]}',
+    "a key twice, and colons that are written otherwise": rb'{"items": [{"id": "\u003a", "id": "\u003a"}]}',
     "a list twice": b'{"items": [], "items" : [{"id": 1}]}',
 }
 PLAIN = st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.text(':a"\\', max_size=4)

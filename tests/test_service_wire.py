@@ -132,6 +132,7 @@ REQUESTS = {
     "another method": written(method="PUT"),
     "last": written(Connection="close"),
     "old": written(version="1.0"),
+    "old, and would stay": written(version="1.0", Connection="keep-alive"),
 }
 
 
@@ -179,6 +180,9 @@ def test_fields_behind_a_body_are_not_part_of_the_head(port):
         head = written(leave=["Content-Length", "Authorization"], Transfer_Encoding="chunked").removesuffix(b"{}")
         line.send(head + f"2\r\n{{}}\r\n0\r\n{token}\r\n\r\n".encode())
         assert line.read()[0] == 401
+        key = written(leave=["Content-Length"], Transfer_Encoding="chunked", Idempotency_Key="k").removesuffix(b"{}")
+        line.send(key + b"2\r\n{}\r\n0\r\nExpect: 100-continue\r\n\r\n")
+        assert line.read()[0] == 200
         line.send(written())
         assert line.read()[0] == 200
 

@@ -3,8 +3,9 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -15,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from paceline.errors import JournalFailed
 from paceline.service import assets, encoding, endpoints, problems, schema
-from paceline.service.answers import Answer, with_shown
+from paceline.service.answers import Answer, Header, with_shown
 from paceline.service.host import Host
 from paceline.service.limits import STORE_PATIENCE
 from paceline.service.meter import Meter
@@ -43,23 +44,23 @@ class Surface:
         """One request."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        handler = self.find(scope)
-        if handler is not None:
+        found = self.find(scope["method"], scope["path"])
+        if found is not None:
+            handler, scope["path_params"] = found[0], {"bandit": found[1]}
             return await handler(scope, receive, send)
         return await self.app(scope, receive, with_shown(send))
 
-    def find(self, scope: Scope) -> "Decider | None":
-        """What a decider asks for, if it is that."""
-        match scope["method"], scope["path"].split("/"):
-            case "POST", ["", "v1", "bandits", name, verb] if name and verb in self.direct:
-                scope["path_params"] = {"bandit": name}
-                return self.direct[verb]
+    def find(self, method: str, path: str) -> "tuple[Decider, str] | None":
+        """What a decider asks for, and of which bandit, if it is that."""
+        match path.split("/"):
+            case ["", "v1", "bandits", name, verb] if name and verb in self.direct and method == "POST":
+                return self.direct[verb], name
         return None
 
-    def prompt(self, scope: Scope) -> AtOnce | None:
-        """What answers a request, if it can be answered at once."""
-        handler = self.find(scope)
-        return None if handler is None else handler.at_once
+    def prompt(self, method: bytes, target: bytes) -> AtOnce | None:
+        """What answers a request, if it can be answered at once. No bandit has a name that is spelled with % or ?."""
+        found = self.find(method.decode("latin-1"), target.decode("latin-1"))
+        return None if found is None else partial(found[0].at_once, found[1])
 
     def count_malformed(self, status: int) -> None:
         """A request was refused before anybody could tell what it asks for."""
@@ -90,20 +91,20 @@ class Handler:
         except ClientDisconnect:
             return  # nobody waits for an answer
         except Exception as error:
-            response = self.refuse(scope, error)
+            response = self.refuse(scope["path_params"].get("bandit"), error)
         self.meter.count(self.operation.endpoint, response.status_code, time.perf_counter() - began)
         await response(scope, receive, send)
 
-    def refuse(self, scope: Scope, error: Exception) -> Answer:
+    def refuse(self, bandit: str | None, error: Exception) -> Answer:
         """The answer to a request that met an error."""
-        if isinstance(error, JournalFailed) and "bandit" in scope["path_params"]:
-            self.host.let_go(scope["path_params"]["bandit"])
+        if isinstance(error, JournalFailed) and bandit is not None:
+            self.host.let_go(bandit)
         return problems.answer(error)
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         """The answer to a request, or the error that it meets."""
         identity, body, role = NOBODY, None, self.operation.role
-        headers = headers_of(scope)
+        headers = headers_of(scope["headers"])
         if role is not None:
             identity = await self.door.identify(headers.get(b"authorization"))
             check_origin(headers, identity)
@@ -127,14 +128,14 @@ class Decider(Handler):
         self.do_at_once = endpoints.AT_ONCE[operation.endpoint]
         self.news = endpoints.NEWS.get(operation.endpoint)
 
-    def at_once(self, scope: Scope, content: bytes) -> Answer | None:
+    def at_once(self, bandit: str, fields: Sequence[Header], content: bytes) -> Answer | None:
         """The answer to a request that is here as a whole; None, and nothing has happened, if it takes the store."""
-        hosted = self.host.joined.get(scope["path_params"]["bandit"])
+        hosted = self.host.joined.get(bandit)
         known, began = self.door.known_now(), time.perf_counter()
         if hosted is None or known is None:
             return None
         try:
-            headers = headers_of(scope)
+            headers = headers_of(fields)
             if b"idempotency-key" in headers:
                 return None
             identity = self.door.identify_among(known, headers.get(b"authorization"))
@@ -148,7 +149,7 @@ class Decider(Handler):
                 return None
             answer = Answer(self.do_at_once(hosted, body, identity.label))
         except Exception as error:
-            answer = self.refuse(scope, error)
+            answer = self.refuse(bandit, error)
         self.meter.count(self.operation.endpoint, answer.status_code, time.perf_counter() - began)
         return answer
 

@@ -8,6 +8,7 @@ from paceline.live.decision import Decision
 from paceline.service.limits import LOGGED
 
 MORE = Decision._fields[4:]
+NO_MORE = (None,) * len(MORE)
 ASK, TELL, CANCEL, EXPIRE = "ask", "tell", "cancel", "expire"
 
 
@@ -55,11 +56,12 @@ class Entry:
 
 def as_answer(decision: Decision) -> dict[str, Any]:
     """A decision as the one who asked gets it: what does not apply is left out."""
-    id, arm, situation, other, *more = decision
+    id, arm, situation, other = decision[:4]
     answer: dict[str, Any] = {"id": id, "arm": arm, "reason": decision.reason, "situation": situation}
     if other is not None:
         answer["other"] = other
-    if more.count(None) < len(more):  # most often there is no more
+    more = decision[4:]
+    if more != NO_MORE:  # most often there is none
         answer |= {name: value for name, value in zip(MORE, more, strict=True) if value is not None}
     return answer
 

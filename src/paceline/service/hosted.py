@@ -67,7 +67,7 @@ class Hosted:
         """So many decisions; all or none."""
         member, count = self.member, body.get("count", 1)
         self.check_pending(count)
-        options = {name: body[name] for name in ("expires", "arms", "max_cost") if name in body}
+        options = {name: value for name, value in body.items() if name != "count"}
         now, answers = time.time(), []
         try:
             decisions = []

@@ -1,6 +1,7 @@
 """A request, from its bytes to what it asks for; whatever is wrong with it is refused here."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from starlette.datastructures import QueryParams
@@ -9,6 +10,7 @@ from starlette.types import Receive, Scope
 
 from paceline.errors import InvalidValue
 from paceline.service import encoding
+from paceline.service.answers import Header
 from paceline.service.host import Host
 from paceline.service.hosted import Hosted
 from paceline.service.limits import LARGEST_BODY
@@ -75,9 +77,8 @@ class Call(NamedTuple):
         return found or await self.host.bandit(self.bandit_name())
 
 
-def headers_of(scope: Scope) -> Headers:
+def headers_of(given: Sequence[Header]) -> Headers:
     """The headers of a request; those that decide something must not come twice."""
-    given = scope["headers"]
     headers = dict(given)
     if len(headers) < len(given):
         names = [name for name, _ in given]

@@ -1,8 +1,8 @@
 """HTTP as uvicorn speaks it, with a short way for what can be answered at once, and an end to those who do not go on.
 
 What is asked for all the time (ask, tell, step) needs nothing but the books of this process. As soon as such a request
-has come in whole it is answered: no task and no messages in between. Whatever may have to wait, or is large, takes the
-way that every request of uvicorn takes.
+has come in whole it is answered: no task and no messages in between, and nothing is made of it but its headers and its
+body. Whatever may have to wait, or is large, takes the way that every request of uvicorn takes.
 
 Answers go out at the end of a turn of the event loop, each in one piece: a call to the system is a good part of what a
 small answer takes, and whoever is woken by the first of several does not have to be woken for the others.
@@ -10,13 +10,12 @@ small answer takes, and whoever is woken by the first of several does not have t
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, cast
 
-from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from paceline.service.answers import Answer, lines
+from paceline.service.answers import Answer, Header, lines
 from paceline.service.limits import LARGEST_HEAD, MOST_WAITING
 from paceline.service.problems import document
 
@@ -29,7 +28,8 @@ LINGERS = 10.0  # seconds in which somebody who was refused while sending may re
 QUIET = logging.getLogger("paceline.service.wire")
 QUIET.setLevel(logging.ERROR)
 
-AtOnce = Callable[[Scope, bytes], Answer | None]  # None if something has to be waited for
+# The answer to the headers and the body of a request; None if something has to be waited for.
+AtOnce = Callable[[Sequence[Header], bytes], Answer | None]
 
 
 class Gathering:
@@ -89,8 +89,8 @@ class Gathering:
 class Prompt(Protocol):
     """A program that has answers to some requests at once."""
 
-    def prompt(self, scope: Scope) -> AtOnce | None:
-        """What answers a request, if it can be answered at once."""
+    def prompt(self, method: bytes, target: bytes) -> AtOnce | None:
+        """What answers a request, by the first line of it, if it can be answered at once."""
 
     def count_malformed(self, status: int) -> None:
         """A request was refused before anybody could tell what it asks for."""
@@ -99,7 +99,10 @@ class Prompt(Protocol):
 class Connection(HttpToolsProtocol):
     """One connection."""
 
-    held: tuple[RequestResponseCycle, AtOnce] | None = None  # a request whose body is not here yet
+    at_once: AtOnce | None = None  # what answers the request that comes in, if it can be answered as soon as it is here
+    fields: Sequence[Header] = ()  # the headers of that request
+    content = bytearray()  # its body, as far as it is here
+    is_last = False  # whether the connection is to be closed after it
     is_arriving = False  # whether a request has begun, and is not here yet
     is_in_head = False  # whether its head is not here yet, and
     head = 0  # how many bytes of it have come after the first piece
@@ -136,58 +139,68 @@ class Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """The first byte of a request."""
-        super().on_message_begin()
+        self.url, self.headers, self.expect_100_continue = b"", [], False
         self.is_arriving, self.since = True, self.loop.time()
         self.is_in_head, self.head = True, 0
 
     def on_headers_complete(self) -> None:
         """The head of a request is whole. Fields that come behind the body are not part of it (RFC 9110, 6.5.1)."""
         self.is_in_head = False
+        self.fields, self.headers = self.headers, []
+        if self.is_idle and not self.expect_100_continue:
+            self.at_once = cast(Prompt, self.app).prompt(self.parser.get_method(), self.url)
+        if self.at_once is None:
+            self.go_the_usual_way(self.expect_100_continue)
+        else:
+            self.content = bytearray()
+            self.is_last = not self.parser.should_keep_alive() or self.parser.get_http_version() == "1.0"
+
+    def go_the_usual_way(self, waits_for_100: bool) -> None:
+        """Let uvicorn make of a head what it makes of every one."""
+        url = self.url
+        super().on_message_begin()
+        self.url, self.expect_100_continue = url, waits_for_100
+        self.headers += self.fields
         super().on_headers_complete()
         self.headers = []
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        """The head of a request is here, and it is its turn."""
-        if cycle.more_body and not cycle.waiting_for_100_continue:
-            at_once = cast(Prompt, self.app).prompt(cast(Scope, cycle.scope))
-            if at_once is not None:
-                self.held = cycle, at_once
-                return
-        self.begin(cycle, app)
-
-    def begin(self, cycle: RequestResponseCycle, app: Any) -> None:
-        """Let a request go the usual way, unless too many are on it."""
+        """It is the turn of a request, unless too many are under way."""
         super()._start_asgi_task(cycle, too_many if len(self.tasks) >= MOST_WAITING else app)
 
     def on_body(self, body: bytes) -> None:
         """A part of the body. If it is long, whoever wants it takes it piece by piece."""
-        super().on_body(body)
-        if self.held is not None and len(self.held[0].body) > SMALL:
-            self.release(self.held[0])
+        if self.at_once is None:
+            super().on_body(body)
+            return
+        self.content += body
+        if len(self.content) > SMALL:
+            self.release()
 
     def on_message_complete(self) -> None:
         """All of the request is here."""
         self.is_arriving = False
+        if self.at_once is not None:
+            answer = None if self.flow.write_paused else self.at_once(self.fields, bytes(self.content))
+            if answer is not None:
+                self.finish(answer)
+                return
+            self.release()
         super().on_message_complete()
-        if self.held is not None:
-            cycle, at_once = self.held
-            answer = None if self.flow.write_paused else at_once(cast(Scope, cycle.scope), bytes(cycle.body))
-            if answer is None:
-                self.release(cycle)
-            else:
-                self.finish(cycle, answer)
 
-    def release(self, cycle: RequestResponseCycle) -> None:
-        """Do not answer a request that was held at once."""
-        self.held = None
-        self.begin(cycle, self.app)
+    def release(self) -> None:
+        """Do not answer a request at once: it goes the usual way, with what there is of its body."""
+        self.at_once = None
+        self.go_the_usual_way(waits_for_100=False)
+        if self.is_last:
+            self.cycle.keep_alive = False
+        super().on_body(bytes(self.content))
 
-    def finish(self, cycle: RequestResponseCycle, answer: Answer) -> None:
+    def finish(self, answer: Answer) -> None:
         """Send an answer in one piece."""
-        self.held = None
-        self.transport.write(answer.in_one_piece(self.first_lines(), cycle.keep_alive))
-        cycle.response_started = cycle.response_complete = True
-        if not cycle.keep_alive:
+        self.at_once = None
+        self.transport.write(answer.in_one_piece(self.first_lines(), keep_alive=not self.is_last))
+        if self.is_last:
             self.transport.close()
         self.on_response_complete()
 
@@ -213,17 +226,23 @@ class Connection(HttpToolsProtocol):
         self.paused = self.loop.time()
         super().pause_writing()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody waits for an answer to what has come in with a whole head."""
+        return self.at_once is None and (self.cycle is None or self.cycle.response_complete)
+
     def shutdown(self) -> None:
         """The server ends. Who has sent no whole head, or has got the answer, is not waited for."""
-        if self.cycle is None or self.cycle.response_complete:
+        if self.is_idle:
             self.gathering.end()
+        elif self.at_once is not None:
+            self.is_last = True
         else:
             self.cycle.keep_alive = False
 
     def look(self, now: float) -> None:
         """End the connection if it is idle, or a request on it takes too long to come in, or an answer to be read."""
-        is_idle = self.cycle is None or self.cycle.response_complete
-        is_late = now - self.since > ARRIVES if self.is_arriving else is_idle and now - self.since > KEPT_OPEN
+        is_late = now - self.since > ARRIVES if self.is_arriving else self.is_idle and now - self.since > KEPT_OPEN
         if is_late or (self.flow.write_paused and now - self.paused > ARRIVES):
             self.gathering.inner.abort()
 
