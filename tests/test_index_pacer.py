@@ -15,6 +15,7 @@ from docs import traps
 from paceline.kernels.state import GUARD
 from paceline.policies import make_policy
 from paceline.policies.common_prior import CENTRE, SPREAD
+from paceline.policies.imed import evidence, evidence_of_costs
 
 ROUNDS = 3000
 MIXED_COSTS = pl.Problem(
@@ -170,7 +171,16 @@ class Naive:
         r, c = n + self.rewards.strength, n + self.costs.strength
         a = u / r + price**2 * w / c - 2 * price * self.joint[arm] / c
         s = third / r**2 - price**3 * cost_third / c**2
-        return gap**2 / (2 * max(a + gap * s / (3 * a), a / 10)) if a > 0 else 0.0
+        if a <= 0:
+            return 0.0
+        x = gap**2 / (2 * max(a + gap * s / (3 * a), a / 10))
+        return max(x, c * self.evidence_of_costs(arm, price * rho / (1 - level))) if n and level < 1 else x
+
+    def evidence_of_costs(self, arm, times):
+        """Where the mean cost is so many times the largest that any reward could pay for."""
+        rho, w, _ = self.costs.belief(arm)
+        dispersion = min(w / (rho * (self.tops[arm] - rho)), 1)
+        return max((1 - dispersion) * (math.log(times) - w / (2 * rho**2)), 0) if times > 1 else 0
 
     def decide(self, t, h):
         tried = [i for i in range(self.count) if self.n(i)]
@@ -270,6 +280,25 @@ def test_decides_as_its_docstring_says(name):
         if play.is_pull(game.state, arm):
             model.learn(arm, float(log.reward[0]), float(log.cost[0]))
     assert decided > 500
+
+
+@pytest.mark.parametrize("name", ["costs with long tails", "paid for what is sold"])
+def test_costs_that_no_reward_could_pay_for_speak_against_an_arm(name):
+    problem = PROBLEMS[name]
+    game, model = play.begin(make_policy("index"), problem), Naive(problem)
+    for _ in range(1000):
+        log = play.ask_and_tell(game, 1)
+        if play.is_pull(game.state, int(log.arm[0])):
+            model.learn(int(log.arm[0]), float(log.reward[0]), float(log.cost[0]))
+    tried = [i for i in range(problem.arms) if model.n(i)]
+    beyond = 0
+    for arm in tried:
+        for times in (0.5, 3.0, 30.0, 300.0):
+            price = times * 0.6 / model.costs.belief(arm)[0]
+            found = evidence(game.state, (0.0,), price, 0.4, arm)
+            assert found == pytest.approx(model.evidence(arm, price, 0.4))
+            beyond += evidence_of_costs(game.state, (0.0,), price, 0.4, arm) > 0.0
+    assert len(tried) <= beyond < 4 * len(tried)
 
 
 def test_a_default_arm_that_never_varies_does_not_make_one_failure_look_like_proof():

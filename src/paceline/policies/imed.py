@@ -92,12 +92,37 @@ def spread_of(state: State, lows: Lows, arm: int, side: int) -> tuple[float, flo
 
 
 @kernel
+def evidence_of_costs(state: State, lows: Lows, price: float, level: float, arm: int) -> float:
+    """What costs of a mean rho and a variance w say in each pull against an arm, whatever its rewards are:
+
+        (1 - D) (log(lam rho / (1 - y)) - w / (2 rho^2)),   D = w / (rho (m - rho)),  m the largest cost; at least 0.
+
+    No reward is above 1, so an arm that is worth the level costs at most  (1 - y) / lam  on average. Costs that are not
+    negative and have no larger mean multiply, in units of it, to 1 on average. So the logarithm of that product speaks
+    against the arm (Markov), whatever the law of its costs: this is the KL_inf of Honda and Takemura at the end of its
+    range. The normal divergence is far less where costs are tens of times too large. The logarithm of a cost is that of
+    the mean less about  w / (2 rho^2).  Where costs are 0 or the largest that does not hold, and with D = 1 none of it
+    is left: what was made of the mean and the variance alone gave up good arms that often cost nothing. Where pulls
+    may refill the stock, costs are counted from the smallest.
+    """
+    cost, most = believed_cost(state, lows, arm) - lows[0], 1.0 - price * lows[0] - level
+    if price * cost <= most or most <= 0.0:
+        return 0.0
+    spread, rest = spread_of(state, lows, arm, 1)[0], state.largest[arm, 0] - lows[0] - cost
+    if spread >= cost * rest:
+        return 0.0
+    logarithm = math.log(price * cost / most) - 0.5 * spread / (cost * cost)
+    return float(max((1.0 - spread / (cost * rest)) * logarithm, 0.0))
+
+
+@kernel
 def evidence(state: State, lows: Lows, price: float, level: float, arm: int) -> float:
     """How much speaks against an arm:  n KL  of what is believed from the nearest belief that is worth the level.
 
     The value  mu - lam rho  of an arm is short of the level by g. With A the variance of the belief about it and S the
     third cumulant,  x = g^2 / (2 max(A + g S / (3 A), A / 10)):  the normal divergence, corrected for skew. The prior
-    counts as evidence of its strength. As long as no arm has earned anything, nothing speaks against any.
+    counts as evidence of its strength. As long as no arm has earned anything, nothing speaks against any. Of an arm
+    that was tried, costs may say more than that (`evidence_of_costs`).
     """
     memory, pulls = state.memory, pulls_made(state, arm)
     if has_earned_nothing(state):
@@ -118,7 +143,10 @@ def evidence(state: State, lows: Lows, price: float, level: float, arm: int) -> 
         return 0.0
     third = reward_third * m * m - price * price * price * cost_third * n * n
     square = spread * spread
-    return float(1.5 * gap * gap * n * m * spread / max(3.0 * square + third * gap, 0.3 * square))
+    against = 1.5 * gap * gap * n * m * spread / max(3.0 * square + third * gap, 0.3 * square)
+    if pulls > 0:
+        against = max(against, m * evidence_of_costs(state, lows, price, level, arm))
+    return float(against)
 
 
 @kernel

@@ -321,7 +321,8 @@ class IndexPacer(Policy):
        up to eight arms; with K of them, twice log(K / 8) at first and once in the end (`crowd_of`). Where rewards are
        rare, pulls teach little: log n, log n_r and log N_r are less then (`rarity_of`). As an arm may be unlike all
        others, its index is at most  log(32 (K - 1)) + log(N / n) + 2 n,  less the same. As long as no arm has earned
-       anything, x is 0.
+       anything, x is 0. Costs that no reward could pay for speak against an arm by their logarithm
+       (`evidence_of_costs`).
     3. Saving. An arm that the headroom does not cover is saved up for with the cheap arm of the base, but only if one
        pull takes at most 1/32 of the income so far: nothing is given up for an arm that was lucky twice.
     4. Pacing. Else the base is paced, as by `ThompsonPacer`; one that costs just the rate is kept between its
