@@ -25,6 +25,7 @@ from benchmarks import fleet_kills, fleet_partition
 from benchmarks.turns import fastest, line
 from paceline.compile import compile_ahead
 from paceline.fleet.sqlite import SQLiteStore
+from paceline.fleet.store import Store
 from paceline.fleet.sums import learned, sums_from
 from paceline.fleet.worker import GROWTH
 from paceline.live.changes import learn_from_others
@@ -178,32 +179,32 @@ def strand(options: argparse.Namespace) -> None:
     line("headroom held, most", f"{max(held):.2f}", "has no bound: each round mints, and its pull may cost nothing")
     line("looks with more than 2", f"{100 * sum(each > 2.0 for each in held) / len(held):.2f} %")
     for is_killed in (False, True):
-        spent, minted = short_lives(options.lives, is_killed)
+        with SQLiteStore(":memory:") as store:
+            spent, minted = short_lives(store, options.lives, is_killed)
         label = "killed" if is_killed else "handed back"
         line(
             f"lives of 100 rounds at c = 0.02, {label}", f"{100 * (1 - spent / minted):.1f} %", "of the money not spent"
         )
 
 
-def short_lives(lives: int, is_killed: bool) -> tuple[float, float]:
+def short_lives(store: Store, lives: int, is_killed: bool) -> tuple[float, float]:
     """What short lives spend, one after the other, of what their rounds bring."""
     spent = minted = 0.0
     draws = random.Random(1)
-    with SQLiteStore(":memory:") as store:
-        store.make("fleet", {"arms": ["a", "b"], "budget": 0.02}, by="benchmark")
-        for _ in range(lives):
-            member = pl.join(store, "fleet", sync_every=None)
-            for number in range(100):
-                decision = member.ask()
-                if decision.arm is not None:
-                    member.tell(decision.id, reward=draws.random(), cost=0.5 + 0.5 * draws.random())
-                if number % 10 == 9:
-                    member.sync()
-            spent, minted = spent + member.spent, minted + 2.0
-            if is_killed:
-                member._is_closed = True  # without a word
-            else:
-                member.close()
+    store.make("fleet", {"arms": ["a", "b"], "budget": 0.02}, by="benchmark")
+    for _ in range(lives):
+        member = pl.join(store, "fleet", sync_every=None)
+        for number in range(100):
+            decision = member.ask()
+            if decision.arm is not None:
+                member.tell(decision.id, reward=draws.random(), cost=0.5 + 0.5 * draws.random())
+            if number % 10 == 9:
+                member.sync()
+        spent, minted = spent + member.spent, minted + 2.0
+        if is_killed:
+            member._is_closed = True  # without a word
+        else:
+            member.close()
     return spent, minted
 
 

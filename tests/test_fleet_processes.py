@@ -159,9 +159,26 @@ def test_the_split_costs_little():
     assert sum(many) <= 1.6 * sum(one) + 3 * 16 * 1.5 * problem.optimum.price
 
 
-@pytest.mark.slow
-def test_handing_back_is_what_short_lives_live_on():
-    handed_back, minted = short_lives(40, is_killed=False)
-    killed, _ = short_lives(40, is_killed=True)
-    assert handed_back > 0.95 * minted
+def check_short_lives(*addresses):
+    """With an empty store at each address: lives that hand back, and lives that are killed."""
+    spent = []
+    for address, is_killed in zip(addresses, (False, True), strict=True):
+        with open_store(address) as store:
+            spent.append(short_lives(store, 40, is_killed))
+            account = store.account("fleet")
+            assert account.rounds == 4000
+            assert account.pool[0] >= 0
+    (handed_back, minted), (killed, _) = spent
+    assert 0.95 * minted < handed_back <= minted
     assert killed < 0.85 * minted
+
+
+@pytest.mark.slow
+def test_handing_back_is_what_short_lives_live_on(tmp_path):
+    check_short_lives(f"sqlite:///{tmp_path}/kept.db", f"sqlite:///{tmp_path}/killed.db")
+
+
+@pytest.mark.slow
+@pytest.mark.database
+def test_handing_back_is_what_short_lives_live_on_with_a_server(postgres):
+    check_short_lives(postgres.empty_database("kept"), postgres.empty_database("killed"))
