@@ -20,6 +20,7 @@ from studies import EIGHT_ARMS, PAPERS_POLICIES, SMALL, after_writes, experiment
 
 import paceline as pl
 from paceline.experiments import runner as study_run
+from paceline.experiments.dask_cluster import Cluster
 
 pytestmark = pytest.mark.cluster
 
@@ -137,6 +138,36 @@ def test_worker_that_joins_later_works_too(client, address, tmp_path):
     assert len(plugins) == WORKERS + 1
     assert all("paceline-compile" in names for names in plugins.values())
     client.cluster.scale(WORKERS)
+
+
+def test_result_whose_worker_leaves_while_it_arrives_is_a_result(client, monkeypatch):
+    """The scheduler says that it was lost, and has it made again, when it is here already."""
+    gathered = client._gather
+
+    async def gathered_and_lost(futures):
+        results = await gathered(futures)
+        for future in futures:
+            future._state.lose()
+        return results
+
+    monkeypatch.setattr(client, "_gather", gathered_and_lost)
+    assert Cluster(client).submit(divmod, 7, 4).result(timeout=60) == (1, 3)
+
+
+def test_call_on_a_cluster_fails_and_is_cancelled_as_on_any_executor(client):
+    with pytest.raises(ZeroDivisionError):
+        Cluster(client).submit(divmod, 7, 0).result(timeout=60)
+    waiting = Cluster(client).submit(time.sleep, 10)
+    wait_until(lambda: any(client.processing().values()))
+    assert waiting.cancel()
+    wait_until(lambda: not any(client.processing().values()), seconds=5)
+
+
+def wait_until(is_so, seconds=60):
+    end = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 def test_cluster_that_goes_away_is_one_error_and_loses_nothing(on_threads, tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
@@ -24,7 +24,6 @@ from paceline.simulation.totals import Totals, stack_trials
 NAMES = ("threads", "processes")
 CONNECT_SECONDS = 5
 LACKS = ("ModuleNotFoundError", "ImportError", "Can't get attribute")  # the last is of a module that is another there
-RETRIES = 3
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,6 @@ class Engine:
     inbox: Inbox  # where its finished work arrives
     ours: bool = False  # to be shut down after the work, and made anew if its workers die
     shares_memory: bool = False  # its tasks can report rounds as they are played, and be stopped
-    send: "Callable[[Executor, Task], Future[Totals]]" = lambda pool, task: pool.submit(run_task, task)
 
 
 @contextmanager
@@ -96,7 +94,7 @@ def dask_executor(address: str, trials: Sequence[Trial], workers: int | None) ->
     """
     with extra("dask", "a Dask cluster"):
         from distributed import Client
-    from paceline.experiments.dask_worker import Compiled, send
+    from paceline.experiments.dask_cluster import Cluster, Compiled
 
     if address == "local":
         compile_all(trials)  # the workers share this machine's cache
@@ -111,9 +109,8 @@ def dask_executor(address: str, trials: Sequence[Trial], workers: int | None) ->
             ) from error
         with client, what_it_lacks(address):
             client.register_plugin(Compiled(list(trials)), name="paceline-compile")
-            executor = client.get_executor(pure=False, retries=RETRIES)
             threads = sum(client.nthreads().values())
-            yield Engine("dask", lambda: executor, max(threads, 1), inbox, send=send)
+            yield Engine("dask", lambda: Cluster(client), max(threads, 1), inbox)
 
 
 @contextmanager

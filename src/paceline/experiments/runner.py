@@ -143,7 +143,7 @@ class Hands:
         if self.engine.shares_memory:
             return self.pool.submit(run_task, task, self.step)
         with interrupts_for_us_alone():  # a pool starts its processes when it gets work
-            return self.engine.send(self.pool, task)
+            return self.pool.submit(run_task, task)
 
     def step(self, rounds: int) -> None:
         """Called by tasks in threads now and then."""
