@@ -5,6 +5,7 @@ import json
 import select
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from urllib.request import urlopen
 
@@ -13,7 +14,7 @@ from asking import request
 from service import ADS, PYTHON, Process, serving
 
 from paceline.fleet.store import open_store
-from paceline.service.limits import LARGEST_HEAD
+from paceline.service.limits import LARGEST_HEAD, MOST_STREAMS
 from paceline.service.tokens import add_token
 
 pytestmark = pytest.mark.slow
@@ -263,6 +264,56 @@ def test_a_head_without_an_end_is_refused(begins, port):
         status, _, content = line.read()
         assert (status, json.loads(content)["title"]) == (431, "Too large")
         assert line.is_over()
+
+
+@pytest.mark.parametrize("begins", [b"0\r\n", b"2;", b"2\r\n{}\r\n0;", b"2\r\n{}\r\n0\r\nX: "])
+@pytest.mark.parametrize("slowly", [{}, SLOWLY])
+def test_fields_between_and_behind_chunks_have_an_end_too(begins, slowly, port):
+    with Line(port) as line:
+        line.send(written(leave=["Content-Length"], Transfer_Encoding="chunked", **slowly).removesuffix(b"{}"))
+        if slowly:
+            assert line.file.readline() == b"HTTP/1.1 100 Continue\r\n"
+            assert line.file.readline() == b"\r\n"
+        line.send(begins)
+        for _ in range(10):
+            with suppress(ConnectionError):
+                line.send(b"a" * 20_000)
+            if select.select([line.socket], [], [], 0.3)[0]:
+                break
+        status, _, content = line.read()
+        assert (status, json.loads(content)["title"]) == (431, "Too large")
+        assert line.is_over()
+
+
+def test_who_leaves_with_requests_behind_a_stream_has_left_the_stream(port):
+    """The one that came last was taken for the one that is answered: whoever did that kept all others from watching."""
+    look = written("/stream", b"", method="GET", leave=["Content-Length", "Content-Type"])
+    for _ in range(MOST_STREAMS):
+        with Line(port) as line:
+            line.send(look + look)
+            assert line.file.readline() == b"HTTP/1.1 200 OK\r\n"
+    end = time.monotonic() + 30
+    while True:
+        with Line(port) as line:
+            line.send(look)
+            if b" 200 " in line.file.readline():
+                return
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+def test_who_sends_faster_than_answers_come_is_not_read_any_faster(port):
+    """What was read ahead is kept in memory; what is not, waits in the buffers of the system."""
+    sent = written(**SLOWLY) * 1000
+    with Line(port) as line, ThreadPoolExecutor(1) as pool:
+        answers = pool.submit(lambda: sum(part.startswith(b"HTTP/1.1 200") for part in line.file))
+        line.socket.settimeout(1.0)
+        count, end = 0, time.monotonic() + 5
+        while time.monotonic() < end:
+            with suppress(TimeoutError):
+                count += line.socket.send(sent)
+        line.socket.shutdown(socket.SHUT_RDWR)
+        assert count - answers.result() * len(sent) / 1000 < 16e6
 
 
 def test_a_large_body_behind_a_head_in_two_pieces_is_taken(port):

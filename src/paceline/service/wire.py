@@ -10,9 +10,10 @@ small answer takes, and whoever is woken by the first of several does not have t
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Protocol, cast
 
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from paceline.service.answers import Answer, Header, lines
@@ -20,6 +21,7 @@ from paceline.service.limits import LARGEST_HEAD, MOST_WAITING
 from paceline.service.problems import document
 
 SMALL = 1 << 15  # bytes of a body that is waited for as a whole
+LONG = 1 << 15  # bytes of answers after which a connection lets the others have their turn
 KEPT_OPEN = 65.0  # seconds that a connection may be idle; a proxy in front closes its own after 60
 ARRIVES = 60.0  # seconds in which a request must have come in
 LINGERS = 10.0  # seconds in which somebody who was refused while sending may read why
@@ -43,6 +45,7 @@ class Gathering:
     ) -> None:
         self.inner, self.loop, self.is_sending = inner, loop, is_sending
         self.parts: list[bytes] = []
+        self.size = 0  # bytes of these
         self.is_closing = inner.is_closing  # which is asked after every answer
         self.is_lingering = False
 
@@ -53,13 +56,16 @@ class Gathering:
         if not self.parts:
             self.loop.call_soon(self.flush)
         self.parts.append(data)
+        self.size += len(data)
 
     def flush(self) -> None:
-        """Write what there is."""
+        """Write what there is, unless the other side has left since."""
         if self.parts:
             data = b"".join(self.parts)
             self.parts.clear()
-            self.inner.write(data)
+            self.size = 0
+            if not self.inner.is_closing():
+                self.inner.write(data)
 
     def close(self) -> None:
         """Write what there is, and close.
@@ -86,6 +92,19 @@ class Gathering:
         return getattr(self.inner, name)
 
 
+class Flow(FlowControl):
+    """Nothing is read while requests wait for their turn: whoever sends faster than we answer would fill the memory."""
+
+    def __init__(self, transport: asyncio.Transport, waiting: Collection[object]) -> None:
+        super().__init__(transport)
+        self.waiting = waiting
+
+    def resume_reading(self) -> None:
+        """Read on, if nothing waits."""
+        if not self.waiting:
+            super().resume_reading()
+
+
 class Prompt(Protocol):
     """A program that has answers to some requests at once."""
 
@@ -104,8 +123,9 @@ class Connection(HttpToolsProtocol):
     content = bytearray()  # its body, as far as it is here
     is_last = False  # whether the connection is to be closed after it
     is_arriving = False  # whether a request has begun, and is not here yet
-    is_in_head = False  # whether its head is not here yet, and
-    head = 0  # how many bytes of it have come after the first piece
+    is_in_head = False  # whether its head, or what comes in front of and behind the chunks of its body, is coming in,
+    head = 0  # and how many bytes of it have come after the first piece
+    in_turn: RequestResponseCycle | None = None  # the request that is being answered the usual way
     since = 0.0  # when it began, or when the last answer was sent
     paused = 0.0  # when the other side had left so much unread that no more is written
     first: tuple[Any, bytes] = None, b""  # the headers that the server puts first, which it renews every second
@@ -115,10 +135,11 @@ class Connection(HttpToolsProtocol):
         self.logger = QUIET
         self.gathering = Gathering(transport, self.loop, lambda: self.is_arriving)
         super().connection_made(cast(asyncio.Transport, self.gathering))
+        self.flow = Flow(self.transport, self.pipeline)
         self.since = self.loop.time()
 
     def data_received(self, data: bytes) -> None:
-        """Some bytes. A head without an end must not fill the memory; a body behind it may be as long as it likes."""
+        """Some bytes. Fields without an end must not fill the memory; a body behind them may be as long as it likes."""
         if self.gathering.is_lingering:
             return
         if self.is_in_head:
@@ -126,6 +147,13 @@ class Connection(HttpToolsProtocol):
         super().data_received(data)
         if self.is_in_head and self.head > LARGEST_HEAD and not self.transport.is_closing():
             self.refuse(document(431, f"the head of a request must have at most {LARGEST_HEAD} bytes"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Somebody has left. Uvicorn tells the last request that came, which may not be the one that is answered."""
+        super().connection_lost(exc)
+        if self.in_turn is not None and not self.in_turn.response_complete:
+            self.in_turn.disconnected = True
+            self.in_turn.message_event.set()
 
     def send_400_response(self, msg: str) -> None:
         """What came is no HTTP."""
@@ -145,9 +173,9 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head of a request is whole. Fields that come behind the body are not part of it (RFC 9110, 6.5.1)."""
-        self.is_in_head = False
+        self.head = 0
         self.fields, self.headers = self.headers, []
-        if self.is_idle and not self.expect_100_continue:
+        if self.is_idle and not self.expect_100_continue and self.gathering.size < LONG:
             self.at_once = cast(Prompt, self.app).prompt(self.parser.get_method(), self.url)
         if self.at_once is None:
             self.go_the_usual_way(self.expect_100_continue)
@@ -166,10 +194,16 @@ class Connection(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         """It is the turn of a request, unless too many are under way."""
+        self.in_turn = cycle
         super()._start_asgi_task(cycle, too_many if len(self.tasks) >= MOST_WAITING else app)
+
+    def on_chunk_complete(self) -> None:
+        """The end of a part of the body. What says how long the next one is, or the fields behind the last, follow."""
+        self.is_in_head, self.head = True, 0
 
     def on_body(self, body: bytes) -> None:
         """A part of the body. If it is long, whoever wants it takes it piece by piece."""
+        self.is_in_head = False
         if self.at_once is None:
             super().on_body(body)
             return
@@ -179,7 +213,7 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """All of the request is here."""
-        self.is_arriving = False
+        self.is_arriving = self.is_in_head = False
         if self.at_once is not None:
             answer = None if self.flow.write_paused else self.at_once(self.fields, bytes(self.content))
             if answer is not None:
@@ -217,9 +251,9 @@ class Connection(HttpToolsProtocol):
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
-        self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
+        self.flow.resume_reading()
 
     def pause_writing(self) -> None:
         """The other side does not read."""
