@@ -1,4 +1,4 @@
-"""A problem of a kind, and families of them; the same for the same arguments, on any machine."""
+"""A problem of a kind, and families of them; the same for the same arguments, whatever the processor."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,7 +40,10 @@ def random(
     shortfall: float = SHORTFALL,
     resources: int | None = None,
 ) -> Problem:
-    """A problem of one of the `KINDS`; the same for the same arguments, on any machine.
+    """A problem of one of the `KINDS`; the same for the same arguments.
+
+    It is the same bit for bit on processors with fused multiplication and addition (those since 2013) and the same C
+    library; elsewhere last digits may differ.
 
     Mean costs are uniform in [0.05, 0.95]. Mean rewards lie near an efficient frontier,  A cost^g  minus a shortfall
     that is exponential with mean ``shortfall``, so expensive arms tend to be good ones and several are in the race:

@@ -19,7 +19,10 @@ from paceline.problems.families.recipe import (
     Recipe,
     check_budget,
     check_one_resource,
+    exponential,
     log_uniform,
+    log_uniforms,
+    power,
     refuse_given,
 )
 from paceline.problems.observed import Origin
@@ -98,9 +101,9 @@ def bidding(generator: Generator, arms: int) -> Scene:
         prices = generator.pareto(generator.uniform(1.5, 3.0), ROWS)
     low = np.quantile(prices, generator.uniform(0.02, 0.15))
     high = np.quantile(prices, 1.0 - log_uniform(generator, 0.001, 0.1))
-    bids = np.exp(generator.uniform(np.log(low), np.log(high), arms))
+    bids = log_uniforms(generator, low, high, arms)
     bids[0] = high
-    pull = np.minimum(prices, high) ** generator.uniform(0.0, 1.0)
+    pull = power(np.minimum(prices, high), generator.uniform(0.0, 1.0))
     chances = np.minimum(log_uniform(generator, 0.001, 0.05) * pull / pull.mean(), 1.0)
     clicks = spread(chances[np.argsort(prices)], generator.random())[np.argsort(np.argsort(prices))]
     won = prices[:, None] <= bids
@@ -131,7 +134,7 @@ def llm(generator: Generator, arms: int) -> Scene:
     decades = np.sort(generator.uniform(0.0, 3.0, arms))
     decades[0], decades[-1] = 0.0, 3.0
     worst, best = generator.uniform(0.3, 0.6), generator.uniform(0.75, 0.95)
-    climb = (decades / 3.0) ** generator.uniform(0.4, 1.5)
+    climb = power(decades / 3.0, generator.uniform(0.4, 1.5))
     skills = np.clip(worst + (best - worst) * climb - generator.exponential(0.07, arms), 0.1, 0.95)
     difficulty = generator.standard_normal(ROWS)[:, None]
     luck = generator.standard_normal((ROWS, arms))
@@ -140,8 +143,8 @@ def llm(generator: Generator, arms: int) -> Scene:
     right = effort <= np.take_along_axis(np.sort(effort, axis=0), (skills * ROWS).astype(int)[None, :], axis=0)
     length = generator.uniform(0.2, 0.7) * difficulty
     length = length + generator.uniform(0.3, 0.8, arms) * generator.standard_normal((ROWS, arms))
-    costs = np.exp(length)
-    costs *= 10.0**decades / costs.mean(axis=0)
+    costs = exponential(length)
+    costs *= power(10.0, decades) / costs.mean(axis=0)
     largest = costs.mean(axis=0) * generator.uniform(5.0, 20.0, arms)
     costs = np.minimum(costs, largest) / largest.max()
     means = costs.mean(axis=0)
@@ -161,7 +164,7 @@ def inventory(generator: Generator, arms: int) -> Scene:
     most = 16
     limits = generator.integers(1, most, size=arms, endpoint=True)
     limits[0] = most
-    prices = np.exp(generator.uniform(np.log(0.2), np.log(3.0), arms))
+    prices = log_uniforms(generator, 0.2, 3.0, arms)
     sizes = generator.geometric(1.0 / (1.0 + generator.uniform(0.5, 4.0)), ROWS)[:, None]
     worth = generator.lognormal(0.0, generator.uniform(0.3, 1.0), ROWS)[:, None]
     wanted = np.ceil(sizes * np.maximum(1.0 - prices / worth, 0.0))
@@ -195,11 +198,11 @@ class StartRecipe(Recipe):
         arms = int(generator.integers(*self.arms, endpoint=True))
         arms = arms if options.arms is None else options.arms
         concentration = float(generator.choice(CONCENTRATIONS))
-        largest = np.exp(generator.uniform(np.log(1 / 30), 0.0, arms))
+        largest = log_uniforms(generator, 1 / 30, 1.0, arms)
         largest[int(generator.integers(arms))] = 1.0
         costs = largest * generator.uniform(0.2, 0.8, arms)
         height, bend = log_uniform(generator, 0.02, 0.9), generator.uniform(0.2, 0.9)
-        rewards = height * (costs / costs.max()) ** bend * generator.uniform(0.2, 1.0, arms)
+        rewards = height * power(costs / costs.max(), bend) * generator.uniform(0.2, 1.0, arms)
         budget = costs.mean() * log_uniform(generator, 1 / 16, 1 / 2)
         best = solve(rewards, costs, budget)
         if best.gaps.max() <= CLEAR_SHARE * best.value:

@@ -1,6 +1,5 @@
 """Problems with one resource, near an efficient frontier of cost and reward."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +14,8 @@ from paceline.problems.families.recipe import (
     check_case,
     check_one_resource,
     distributions,
+    log_uniforms,
+    power,
     refuse_given,
 )
 from paceline.problems.observed import Origin
@@ -92,11 +93,11 @@ class FrontierRecipe(Recipe):
         shortfalls = generator.exponential(options.shortfall, arms)
         largest = None
         if self.unequal:
-            costs = np.exp(generator.uniform(np.log(0.05), np.log(0.95), arms))
-            largest = np.minimum(costs * np.exp(generator.uniform(math.log(HEADS[0]), math.log(HEADS[1]), arms)), 1.0)
+            costs = log_uniforms(generator, 0.05, 0.95, arms)
+            largest = np.minimum(costs * log_uniforms(generator, *HEADS, arms), 1.0)
         if self.at_budget:
             costs[chosen] = budget
-        rewards = np.clip(self.scale * (height * costs**bend - shortfalls), *self.rewards)
+        rewards = np.clip(self.scale * (height * power(costs, bend) - shortfalls), *self.rewards)
         concentration = concentration if options.concentration is None else options.concentration
         return Draft(rewards, costs, budget, concentration, chosen, largest)
 

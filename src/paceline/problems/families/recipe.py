@@ -1,5 +1,6 @@
 """The form of a recipe: how a kind of random problem is drawn."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -79,9 +80,19 @@ def check_budget(kind: str, budget: float | None, most: float = 1.0) -> None:
         checks.real(f"budget of kind {kind!r}", budget, 0, most, above_low=True)
 
 
+# NumPy rounds these as suits the processor; the C library, as which random numbers are drawn, rounds alike.
+exponential = np.vectorize(math.exp, otypes=[float])
+power = np.vectorize(math.pow, otypes=[float])
+
+
 def log_uniform(generator: np.random.Generator, low: float, high: float) -> float:
     """A number between two others, each factor equally likely."""
-    return float(np.exp(generator.uniform(np.log(low), np.log(high))))
+    return math.exp(generator.uniform(math.log(low), math.log(high)))
+
+
+def log_uniforms(generator: np.random.Generator, low: float, high: float, count: int) -> Floats:
+    """So many of them."""
+    return np.asarray(exponential(generator.uniform(math.log(low), math.log(high), count)))
 
 
 def distributions(means: Floats, binary: bool, concentration: float) -> list[Distribution]:

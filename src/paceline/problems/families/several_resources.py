@@ -116,10 +116,11 @@ def draw_around_base(recipe: SeveralRecipe, generator: np.random.Generator, opti
     base, bound = generator.permutation(arms)[:in_base], generator.permutation(count)[:binding]
     slack = np.delete(np.arange(count), bound)
     costs = draw_costs(recipe, generator, arms, count)
-    rates = generator.dirichlet(np.full(binding + 1, 2.0))[:in_base] @ costs[base]
+    weights = generator.dirichlet(np.full(binding + 1, 2.0))[:in_base]
+    rates = (weights[:, None] * costs[base]).sum(axis=0)  # @ would add, and round, as suits the processor
     rates[slack] += generator.uniform(0.05, 0.3, slack.size)
     level = generator.uniform(0.05, 0.4) if case == ARMS_ALONE else 0.0
-    worth = costs[:, bound] @ generator.uniform(0.2, 1.0, binding)
+    worth = (costs[:, bound] * generator.uniform(0.2, 1.0, binding)).T.sum(axis=0)
     plane = level + (generator.uniform(0.7, 0.95) - level) * worth / worth.max()
     shortfalls = CLEAR_LOSS + generator.exponential(options.shortfall, arms)
     shortfalls[base] = 0.0
