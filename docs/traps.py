@@ -23,6 +23,11 @@ PROBLEMS = {
         budget=0.3,
         max_costs=[1.0, 0.5, 0.9],
     ),
+    "a flat price beside arms that are free": pl.Problem(
+        [pl.Bernoulli(0.2), pl.Bernoulli(0.5), pl.Bernoulli(0.8)],
+        [pl.Constant(0.0), pl.Constant(0.0), pl.Constant(0.9)],
+        budget=0.1,
+    ),
     "the cheapest arm never earns": pl.Problem(
         [pl.Constant(0.0), pl.Bernoulli(0.3)], [CHEAP, pl.Beta(0.2)], budget=0.05, max_costs=[0.1, 1.0]
     ),
@@ -34,7 +39,7 @@ PROBLEMS = {
         [*[RARE] * 5, pl.Bernoulli(0.2)], [*[CHEAP] * 5, pl.Beta(0.3)], budget=0.05, max_costs=[*[0.1] * 5, 1.0]
     ),
 }
-WITHOUT_A_TRAP = list(PROBLEMS)[:5]  # for the default; the others mislead it for a while
+WITHOUT_A_TRAP = list(PROBLEMS)[:6]  # for the default; the others mislead it for a while
 
 
 def main() -> None:

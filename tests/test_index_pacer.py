@@ -40,6 +40,7 @@ PROBLEMS = {
         budget=0.09,
         max_costs=[0.1, 0.5, 1.0, 0.02],
     ),
+    "a flat price beside arms that are free": traps.PROBLEMS["a flat price beside arms that are free"],
     "a cost equal to the rate": pl.Problem.beta([0.3, 0.5, 0.6], [0.2, 0.4, 0.9], budget=0.4),
 }
 
@@ -63,12 +64,19 @@ class Side:
         for arm, seen in enumerate(self.seen):
             if seen:
                 n, mean, variance = self.moments(arm)
-                weight, varies = n / (n + self.strength), n < 10 or variance > 1e-9
-                if varies or mean == 0.0 or not self.are_prices:
+                if not self.is_price(arm):
+                    weight = n / (n + self.strength)
                     total, weights = total + weight * mean, weights + weight
                 within += n * variance
-                between += (n - 1) * mean * (1 - mean) if varies else 0.0
+                between += (n - 1) * mean * (1 - mean) if self.varies(arm) else 0.0
         return total / weights, within / between
+
+    def varies(self, arm):
+        n, _, variance = self.moments(arm)
+        return n < 10 or variance > 1e-9
+
+    def is_price(self, arm):
+        return self.are_prices and not self.varies(arm) and self.moments(arm)[1] > 0.0
 
     def has_moved(self):
         mean, dispersion = self.common()
@@ -80,7 +88,8 @@ class Side:
 
     def believe(self, arm):
         n, mean, variance = self.moments(arm)
-        centre = (n * mean + self.strength * self.mean) / (n + self.strength)
+        strength = min(self.strength, 4) if self.is_price(arm) else self.strength
+        centre = (n * mean + strength * self.mean) / (n + strength)
         dispersion = (n * variance + self.dispersion) / ((n - 1) * mean * (1 - mean) + 1)
         spread = dispersion * centre * (1 - centre) + 0.08 * self.mean * (1 - self.mean) / (n + 1)
         span = self.spans[arm]
@@ -179,7 +188,8 @@ class Naive:
     def evidence_of_costs(self, arm, times):
         """Where the mean cost is so many times the largest that any reward could pay for."""
         rho, w, _ = self.costs.belief(arm)
-        dispersion = min(w / (rho * (self.tops[arm] - rho)), 1)
+        most = rho * (self.tops[arm] - rho)
+        dispersion = w / most if w < most else 1
         return max((1 - dispersion) * (math.log(times) - w / (2 * rho**2)), 0) if times > 1 else 0
 
     def decide(self, t, h):
@@ -312,7 +322,7 @@ def test_a_default_arm_that_never_varies_does_not_make_one_failure_look_like_pro
 
 @pytest.mark.parametrize("name", first_of(traps.WITHOUT_A_TRAP, *traps.WITHOUT_A_TRAP[1:]))
 def test_falls_into_no_trap(name):
-    """Without the rules against them the median loses 19,200, 19,200, 2,900, 720 and 740 in 60,000 rounds."""
+    """Without the rules against them the median loses 19,200, 19,200, 2,900, 17,740, 720 and 740 in 60,000 rounds."""
     problem = traps.PROBLEMS[name]
     run = pl.simulate(problem, "index", rounds=20_000, trials=12, seed=5, checkpoints=[10_000, 20_000])["index"]
     half, end = np.median(run.steady_regret, axis=0)
@@ -431,10 +441,12 @@ def test_costs_seen_above_a_largest_cost_that_was_lowered_leave_sound_beliefs():
             bandit.observe(arm, float(number % 3 == 0), 0.9)
     bandit.set(max_cost={"a": 0.2, "b": 0.1})
     bandit.observe("a", 1.0, 0.2)
-    beliefs = bandit._ledger.arm_set.playing.memory.beliefs
+    state = bandit._ledger.arm_set.state
+    beliefs, largest = state.memory.beliefs, state.largest[:, 0]
     assert np.isfinite(beliefs).all()
     assert (beliefs[..., SPREAD] >= 0.0).all()
-    assert (beliefs[:, 1, CENTRE] <= [0.2, 0.1]).all()
+    assert (beliefs[:, 1, CENTRE] <= largest).all()
+    assert largest == pytest.approx([0.2, 0.1])  # rounded up to units
     assert bandit.ask().arm in ("a", "b")
 
 

@@ -135,21 +135,25 @@ def largest_spread(sample: Sample) -> float:
 
 @kernel
 def put_part(memory: Beliefs, arm: int, side: int, sample: Sample) -> float:
-    """Bring what an arm says of the common mean and dispersion up to date; gives its weight  n / (n + strength).
+    """Bring what an arm says of the common mean and dispersion up to date; gives the weight of its own mean.
 
-    So much its mean counts in the common one; with no outcome known it says nothing. Nor does an arm that
-    never varies say how much the others do: a default arm of fixed reward would else make one failure of any other arm
-    look like proof. And a cost that never varies is a price: it is near the largest cost of its own arm because that is
-    the price, which says nothing of arms whose costs vary far below their largest. (That it has been 0 so far is
-    another matter: costs may be rare.)
+    That is  n / (n + strength).  So much its mean counts in the common one, too; with no outcome known it says nothing.
+    Nor does an arm that never varies say how much the others do: a default arm of fixed reward would else make one
+    failure of any other arm look like proof. And a cost that never varies is a price: it is near the largest cost of
+    its own arm because that is the price, which says nothing of arms whose costs vary far below their largest. Nor do
+    they say much of it: to arms that are free belong two events that are ever rarer, and a price that was shrunk to 0
+    with all of their strength would be believed cheap for ever. So a price is shrunk no more than by two events of even
+    zeros and ones. (That a cost has been 0 so far is another matter: costs may be rare.)
     """
     if sample.n == 0.0:
         return 0.0
     n, mean, free, within = sample
-    weight = n / (n + memory.common[side, STRENGTH])
-    part, common = memory.parts[arm, side], memory.common[side]
     varies = n < ALIKE or within > ROUNDING * n
-    share = weight if varies or side == 0 or free else 0.0
+    is_price = side > 0 and not varies and not free
+    strength = memory.common[side, STRENGTH]
+    weight = n / (n + (min(strength, 2.0 * EVENTS) if is_price else strength))
+    part, common = memory.parts[arm, side], memory.common[side]
+    share = 0.0 if is_price else weight
     between = largest_spread(sample) if varies else 0.0
     common[TOTAL] += mean * share - part[0]
     common[WEIGHT] += share - part[1]
