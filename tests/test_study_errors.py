@@ -265,8 +265,8 @@ def unfinished_other(folder: Path) -> None:
 
 def begin_journal(folder: Path, what: pl.Experiment) -> None:
     """A run that got no further than its beginning."""
-    with study_folder.open_folder(folder, what):
-        pass
+    with study_folder.open_folder(folder, what) as opened:
+        opened.begin()
 
 
 def edited(folder: Path, **changes: object) -> None:
