@@ -197,9 +197,10 @@ def test_a_spread_at_the_end_of_its_panel_is_not_clipped(others):
     """As of the reference itself beside policies that are all worse: a box of no width, at 0."""
     axes = Figure().subplots()
     draw_amounts(axes, [np.zeros(6), np.array([*others] * 3)], "Difference of a trial", "In pairs", signed=True)
-    left, right = axes.get_xlim()
-    assert left < min(0.0, *others)
-    assert right > max(0.0, *others)
+    ends = [(end, 0.0) for end in (min(0.0, *others), max(0.0, *others))]
+    left, right = axes.transAxes.inverted().transform(axes.transData.transform(ends))[:, 0]
+    assert left == pytest.approx(1.0 - right)
+    assert left > 0.02
 
 
 @pytest.mark.slow
