@@ -274,6 +274,17 @@ def test_a_report_on_less_is_gone_when_the_run_is_extended(few, tmp_path, capsys
     assert left == {".lock", "manifest.json", "totals.parquet", "notes.txt", "figures/mine.svg"}
 
 
+@pytest.mark.parametrize("engine", ["--dask tcp://127.0.0.1:9", "--dask nowhere", "--workers 0"])
+def test_an_extension_without_an_engine_leaves_the_run_and_its_report_as_they_were(engine, few, tmp_path, capsys):
+    folder = tmp_path / "run"
+    shutil.copytree(few.path, folder)
+    assert cli.main(["report", str(folder)]) == 0
+    before = contents(folder)
+    assert cli.main(["run", str(folder), "--trials", "16", *engine.split()]) == 2
+    assert contents(folder) == before
+    assert pl.Study.open(folder).trials == few.trials
+
+
 def test_files_beside_the_experiment_are_found_again(tmp_path, monkeypatch):
     home = tmp_path / "home"
     home.mkdir()

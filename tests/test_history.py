@@ -358,6 +358,7 @@ def test_experiment_that_goes_on_writes_what_is_missing(tmp_path):
     pl.run_experiment(experiment, tmp_path / "whole")
     folder = tmp_path / "halted"
     with open_folder(folder, experiment) as opened:
+        opened.begin()
         first, _ = opened.missing()
         opened.write(first, run_task(first))
     assert [file.stem[-8:] for file in (folder / "history").iterdir()] == ["00000000"]

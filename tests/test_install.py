@@ -108,12 +108,27 @@ def test_the_core_simulates_decides_and_joins(core, tmp_path):
 @pytest.mark.parametrize("command", [name for name, extra in COMMANDS.items() if extra])
 def test_a_command_without_its_extra_says_one_line_and_does_nothing(command, core, tmp_path):
     (tmp_path / "x.toml").write_text(EXPERIMENT)
-    arguments = {"run": ["x.toml"], "report": ["."], "diff": [".", "."], "serve": ["--store", "sqlite:///x.db"]}
+    store = ["--store", "sqlite:///x.db"]
+    arguments = {"run": ["x.toml"], "report": ["."], "diff": [".", "."], "serve": store, "token": ["list", *store]}
     done = core.run("-m", "paceline", command, *arguments.get(command, []), cwd=tmp_path)
     extra = COMMANDS[command]
     line = f'paceline: error: paceline {command} needs {extras.PACKAGES[extra][0]}: pip install "paceline[{extra}]"\n'
     assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
     assert [path.name for path in tmp_path.iterdir()] == ["x.toml"]
+
+
+@pytest.mark.slow
+def test_a_replay_with_a_figure_needs_the_lab_before_it_begins_and_one_without_does_not(core, tmp_path):
+    (tmp_path / "log.csv").write_text("arm,reward,cost,calls\na,1,0.5,1\nb,0,0.2,1\n")
+    replay = ["-m", "paceline", "replay", "log.csv", "--repeats", "2"]
+    named = [*replay, "--budget", "money=0.3", "--cost", "money=cost"]
+    line = 'paceline: error: paceline replay needs matplotlib: pip install "paceline[lab]"\n'
+    for drawn in ([*replay, "--budget", "0.3"], named):
+        done = core.run(*drawn, cwd=tmp_path)
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", line)
+    assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
+    done = core.run(*named, "--budget", "calls=1", "--cost", "calls=calls", cwd=tmp_path)
+    assert done.stdout.endswith("Written to paceline-replay: replay.csv\n"), done.stderr
 
 
 @pytest.mark.slow

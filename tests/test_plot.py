@@ -11,7 +11,7 @@ import paceline as pl
 from paceline.experiments.paper_chapter import Figure as PapersFigure
 from paceline.paper.claims import EPSILON, GREEDY, INDEX, THOMPSON
 from paceline.reports import figures
-from paceline.reports.panels import draw_log_curve
+from paceline.reports.panels import draw_amounts, draw_log_curve
 from paceline.statistics import mean_of
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -190,6 +190,17 @@ def test_figure_of_the_paper(figure_1):
     colours = {label: next(iter(found))[0] for label, found in looks.items()}
     assert len({colours[label] for label in four}) == len(four)
     assert not {colours[label] for label in four} & {colours[label] for label in others}
+
+
+@pytest.mark.parametrize("others", [(2.0, 3.0), (90.0, 400.0), (-2.0, -3.0)])
+def test_a_spread_at_the_end_of_its_panel_is_not_clipped(others):
+    """As of the reference itself beside policies that are all worse: a box of no width, at 0."""
+    axes = Figure().subplots()
+    draw_amounts(axes, [np.zeros(6), np.array([*others] * 3)], "Difference of a trial", "In pairs", signed=True)
+    ends = [(end, 0.0) for end in (min(0.0, *others), max(0.0, *others))]
+    left, right = axes.transAxes.inverted().transform(axes.transData.transform(ends))[:, 0]
+    assert left == pytest.approx(1.0 - right)
+    assert left > 0.02
 
 
 @pytest.mark.slow

@@ -90,6 +90,11 @@ FILES: dict[str, tuple[str, tuple[str, ...]]] = {
     "no checkpoints": (top("checkpoints = 0"), ("checkpoints", "whole number", "got 0")),
     "checkpoint after the end": (top("rounds = 9\ncheckpoints = [10]"), ("checkpoint", "from 1 to 9", "got 10")),
     "checkpoints in words": (top('checkpoints = "all"'), ("checkpoint", "got 'a")),
+    "more checkpoints than fit": (
+        top("checkpoints = {count = 1099511627776}"),
+        ("checkpoints.count must be a whole number from 1 to 1000000", "got 1099511627776"),
+    ),
+    "record in words": (top('record = "some"'), ('record must be "all", a range or a list of rounds', "got 'some'")),
     "policies is a word": ('policies = "uniform"\n' + PAPER, ("policies must be a list of names", "got 'uniform'")),
     "policies of numbers": ("policies = [1]\n" + PAPER, ("policies must be a list of names", "got [1]")),
     "policy is a word": ('policy = "suak"\n' + PAPER, ("[[policy]]", "got 'suak'")),
@@ -116,6 +121,7 @@ FILES: dict[str, tuple[str, tuple[str, ...]]] = {
         ("policies[1]", "got 'sauk'; did you mean 'suak'?"),
     ),
     "second kind of list": (UNIFORM + policy('name = "sauk"'), ("policy 1", "got 'sauk'")),
+    "delay in words": (problem('paper = "three-arms"\ndelay = "long"'), ("problem 1", "delay must be", "got 'long'")),
     "unknown family": (problem('family = "gamma"'), ("problem 1", "must be one of beta", "got 'gamma'")),
     "family that is nearly one": (problem('family = "betta"'), ("problem 1", "did you mean 'beta'?")),
     "unknown paper": (problem('paper = "four-arms"'), ("problem 1", "paper must be one of", "got 'four-arms'")),
@@ -214,6 +220,7 @@ UNKNOWN = [
     case for case in FILES if case.startswith("unknown key") and "arm" not in case and "problem's grid" not in case
 ]
 WRONG = ["half a round", "no trials", "negative seed", "checkpoints in words", "policies is a word", "unknown family"]
+WRONG += ["more checkpoints than fit", "record in words", "delay in words"]
 GRIDS = [case for case in FILES if case.startswith("grid ")]
 NOTHING = ["empty", "no policies", "no problems", "policy without a name"]
 
@@ -265,8 +272,8 @@ def unfinished_other(folder: Path) -> None:
 
 def begin_journal(folder: Path, what: pl.Experiment) -> None:
     """A run that got no further than its beginning."""
-    with study_folder.open_folder(folder, what):
-        pass
+    with study_folder.open_folder(folder, what) as opened:
+        opened.begin()
 
 
 def edited(folder: Path, **changes: object) -> None:

@@ -26,7 +26,7 @@ COMMANDS = {
     "log": "",
     "fleet": "",
     "serve": "serve",
-    "token": "",
+    "token": "serve",
     "demo": "serve",
 }
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from paceline.errors import InvalidValue
+from paceline.extras import check_installed
 
 Value = TypeVar("Value")
 
@@ -99,11 +100,15 @@ def run(options: argparse.Namespace) -> None:
         **(by_resource(options) if any("=" in text for text in options.budget) else for_one_resource(options)),
         "rewards": options.rewards and pairs_of("--rewards", options.rewards),
     }
+    rates = settings["budget"][0]
+    draws = not isinstance(rates, dict) or len(rates) == 1
+    if draws:
+        check_installed("lab", "paceline replay")
     done = replay(options.log, policies_of(options.policies), **settings)
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "replay.csv").write_text(csv_text(done.records()), encoding="utf-8", newline="")
     written = ["replay.csv"]
-    if len(done.resources) == 1:
+    if draws:
         done.plot(options.out / "replay.png")
         written.append("replay.png")
     print(f"{done.rows:,} rows, {done.repeats} resamples, seed {done.seed}\n\n{done.arm_table()}\n\n{done.table()}\n")

@@ -63,13 +63,22 @@ class RunFolder:
         for name in (MANIFEST, TOTALS, HISTORY):
             for remains in left_behind(path / name):  # by runs that were killed while they wrote
                 remains.unlink(missing_ok=True)
-        if is_finished(path, self.manifest, experiment):
+        if self.is_finished:
             self.drop_parts()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all results are in place."""
+        return is_finished(self.path, self.manifest, self.experiment)
+
+    def begin(self) -> None:
+        """Make this the folder of the run; until then a run that was here is whole, with its report."""
+        if self.is_finished:
             return
         self.drop_report()
-        self.note(**described(experiment), finished=None)
-        for name in (PARTS,) if experiment.record is None else (PARTS, HISTORY):
-            (path / name).mkdir(exist_ok=True)
+        self.note(**described(self.experiment), finished=None)
+        for name in (PARTS,) if self.experiment.record is None else (PARTS, HISTORY):
+            (self.path / name).mkdir(exist_ok=True)
 
     def missing(self) -> list[Task]:
         """The tasks that are not done; where history is kept they know where to."""
@@ -83,7 +92,7 @@ class RunFolder:
 
     def finish(self) -> None:
         """Put everything into one file, in the order of the experiment, and drop the parts; nothing if it is there."""
-        if is_finished(self.path, self.manifest, self.experiment):
+        if self.is_finished:
             return
         held, wanted = read_holdings(self.path / TOTALS), self.experiment.holdings
         if held != wanted:

@@ -167,8 +167,9 @@ class PaperChapter(Chapter):
         rows = ((f"Figure {each.figure}: {each.says}", each.measured, each.verdict) for each in self.claims)
         claims = Table(("The paper says", "Measured", "Holds"), tuple(rows))
         caption = (
-            "Each claim beside what was measured [95 % interval]; to hold or to fail, a difference in regret must be "
-            "more than noise, which asks for more than that these intervals are apart (see How to read this)"
+            "Each claim beside what was measured [95 % interval]. Regret is the paper's here, with the luck of rewards "
+            "and costs in it; steady regret, further down, is without. To hold or to fail, a difference in regret must "
+            "be more than noise, which asks for more than that these intervals are apart (see How to read this)"
         )
         told = [Words(f"Figure {each.number}. {words}") for each in self.figures.values() for words in each.told]
         scaled = [Words(words) for study in self.studies if (words := self.scale(study))]

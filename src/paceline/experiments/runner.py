@@ -51,7 +51,10 @@ def run_experiment(
                 trials = first_trials(missing)
                 chosen = engine_for(executor, trials, workers) if dask is None else dask_executor(dask, trials, workers)
                 with chosen as engine:
+                    folder.begin()  # not before: an engine that cannot be had leaves a run that was here as it was
                     play(missing, folder, engine, progress)
+            else:
+                folder.begin()
             folder.finish()
         study = Study.open(where)
     except BaseException:

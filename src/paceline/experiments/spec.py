@@ -25,6 +25,7 @@ with extra("lab", "an experiment"):
 Schema = dict[str, Any]
 
 FAR_APART = 2**32  # streams of the trials on a problem and on the next
+MOST_SPREAD = 10**6  # checkpoints that are laid out before those on the same round become one
 
 Text = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1)]
@@ -32,6 +33,8 @@ Seed = Annotated[int, Meta(ge=0)]  # msgspec knows bounds of 63 bits; seeds may 
 Horizon = Annotated[int, Meta(ge=2, le=checks.MOST_ROUNDS)]
 Amounts = Annotated[Any, Meta(extra_json_schema={"type": ["number", "object"]})]  # by resource, if there are several
 PerArm = Annotated[Any, Meta(extra_json_schema={"type": ["array", "object"]})]
+ROUNDS = Meta(extra_json_schema={"anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "integer"}}]})
+LATE = Meta(extra_json_schema={"type": ["number", "array", "object"]})
 Tables = list[dict[str, Any]]
 
 
@@ -52,7 +55,7 @@ class Spec(msgspec.Struct, forbid_unknown_fields=True):
 class Spread(Spec):
     """Checkpoints evenly spread by their logarithm."""
 
-    count: Count
+    count: Annotated[int, Meta(ge=1, le=MOST_SPREAD)]
     first: Count = 1
 
 
@@ -77,7 +80,7 @@ class ExperimentSpec(Spec):
     ] = 100
     horizons: Annotated[list[Horizon], says("rounds after which every policy is held against the best one")] = []
     guard: Annotated[bool, Meta(title="true or false"), says("false: without the guard; violations are told")] = True
-    record: Annotated[Any, says('rounds to keep one by one: "all", or a list')] = None
+    record: Annotated[Any, ROUNDS, says('rounds to keep one by one: "all", or a list')] = None
     block: Annotated[Count | None, says("trials of one task (default: about a second of work)")] = None
     policies: Annotated[list[str], Meta(title="a list of names"), says("names of policies")] = []
     policy: Annotated[Tables, says("policies with parameters, labels and grids")] = []
@@ -89,7 +92,7 @@ class AnyProblem(Spec):
 
     name: Text | None = None
     delay: Annotated[
-        Any, says("rounds by which outcomes are late: a number, {geometric}, {batch}, or {cost, reward}")
+        Any, LATE, says("rounds by which outcomes are late: a number, {geometric}, {batch}, or {cost, reward}")
     ] = None
     streams: Streams = msgspec.field(default_factory=Streams)
 

@@ -443,6 +443,7 @@ def draw_row(axes: Axes, values: npt.NDArray[np.float64], place: int, height: fl
     low, first, middle, third, high = np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95])
     axes.plot([low, high], [place, place], color=colour, linewidth=1)
     axes.barh(place, third - first, left=first, height=0.6 * height, color=colour, alpha=0.35, linewidth=0)
+    axes.use_sticky_edges = False  # a box that begins at the least of all values would lose the margin left of it
     if values.size <= MOST_POINTS:
         size = 5 if values.size > FEW_POINTS else 12
         axes.scatter(values, np.full(values.size, place), s=size, color=colour, alpha=0.6, linewidth=0)

@@ -118,13 +118,13 @@ def draw_finals(axes: "Axes", ends: Sequence[Floats]) -> None:
 
 def draw_amounts(axes: "Axes", amounts: Sequence[Floats], unit: str, title: str, signed: bool = False) -> None:
     """An amount of every trial: a row per policy, from 0 on, or to both sides of it."""
+    if far_apart(np.abs(np.concatenate(amounts))):
+        axes.set_xscale("symlog", linthresh=1.0)  # first: margins are taken on the scale that is set
     for place, values in enumerate(amounts):
         figures.draw_row(axes, values, place, BAR)
     if signed:
         axes.axvline(0.0, color="#555555", linewidth=1, linestyle=":")
     axes.set(xlabel=unit, title=title)
-    if far_apart(np.abs(np.concatenate(amounts))):
-        axes.set_xscale("symlog", linthresh=1.0)
     if not signed:
         axes.set_xlim(left=0.0)
     figures.plain_numbers(axes)
