@@ -422,7 +422,7 @@ def test_half_a_head_does_not_hold_up_a_service_that_ends(sent, folder):
     with serving(folder, env={"PACELINE_TOKEN": TOKEN}) as process:
         with Line(int(process.address.rpartition(":")[2])) as line:
             line.send(sent)
-            time.sleep(0.2)
+            assert request(process.address, "/healthz")[0] == 200  # so that the one before was let in
             began = time.monotonic()
             assert process.stop()[0] == 0
         assert time.monotonic() - began < 5.0
