@@ -612,6 +612,28 @@ def test_income_by_the_clock(tmp_path):
         check_books(store, members)
 
 
+def test_what_comes_by_the_clock_does_not_wait_for_the_rounds_of_another_start_stock(tmp_path):
+    now = [1_700_000_000.0]
+    settings = {
+        "arms": ["a"],
+        "budget": {"calls": 0.0, "energy": 0.0},
+        "start": {"calls": 100_000.0},
+        "hourly": {"energy": 3600.0},
+        "cap": {"energy": 50.0},
+        "rounds": 100_000,
+    }
+    with SQLiteStore(tmp_path / "fleet.db", clock=lambda: now[0]) as store:
+        member = joined(store, **settings)
+        for _ in range(100):
+            now[0] += 1.0
+            member.sync()
+            for _ in range(2):
+                decision = member.ask()
+                if decision.arm is not None:
+                    member.tell(decision.id, reward=0.5, cost={"calls": 1.0, "energy": 0.5})
+        assert 50.0 < member.spent["energy"] <= 100.0
+
+
 def test_several_resources(store):
     settings = {
         "arms": ["a", "b"],

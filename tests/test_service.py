@@ -86,6 +86,28 @@ def test_the_state_adds_up(client):
     assert client.get(B).json()["here"]["pending"] == len(open_ones)
 
 
+def test_who_looks_while_another_look_begins_is_answered(client, monkeypatch):
+    """Both wait for one look; one of them needs a later one, and begins it before the other has had its turn."""
+    hosted = client.host.joined["ads"]
+    client.get(B)
+    begun, may_end, picture = threading.Event(), threading.Event(), hosted.picture
+    monkeypatch.setattr(hosted, "picture", lambda: (begun.set(), may_end.wait(20), picture())[2])
+
+    async def look_all_at_once():
+        hosted.happened += 1
+        looks = [asyncio.create_task(hosted.show())]
+        while not begun.is_set():
+            await asyncio.sleep(0.01)
+        hosted.happened += 1
+        looks += [asyncio.create_task(each) for each in (hosted.show(), hosted.look(0.0))]
+        await asyncio.sleep(0)
+        may_end.set()
+        await asyncio.gather(*looks)
+
+    client.portal.call(look_all_at_once)
+    assert hosted.shown == hosted.happened
+
+
 def test_what_has_happened_is_shown_at_once(client):
     for number in range(1, 6):
         pulled = ask(client, arms=["banner"])

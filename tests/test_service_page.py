@@ -287,6 +287,24 @@ def test_the_reason_of_a_decision_has_room_beside_a_long_outcome(look, served, w
     assert min(page.evaluate(words)) > 100.0
 
 
+def test_the_reason_of_a_round_that_was_sat_out_has_the_room_of_an_outcome(look, served):
+    with connected(served, "poor") as bandit:
+        play(bandit, 20)
+        page = look("poor", width=768)
+        says(page, "decisions", "largest cost 1")
+    heights = "[...document.querySelectorAll('#decisions .why')].map(each => each.getBoundingClientRect().height)"
+    assert max(page.evaluate(heights)) < 30.0  # one line
+
+
+def test_a_rest_in_the_pool_that_is_less_than_what_is_shown_is_not_mentioned(look, served):
+    with open_store(served.store) as store:
+        store.make("rest", {"arms": ["a"], "budget": 0.5, "start": 2.0 + 2.0**-20}, "test")
+    with connected(served, "rest") as bandit:
+        play(bandit, 10)
+        page = look("rest")
+        says(page, "figures", "may still be spent")
+
+
 def test_names_that_are_markup_stay_texts(look, served):
     page = look("odd")
     assert "<img src=x onerror=alert(1)>" in page.inner_text("#arms")

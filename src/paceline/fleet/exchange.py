@@ -217,9 +217,9 @@ def set_pace(member: "Worker", answer: Answer) -> None:
     rounds bring money of their own, the policy goes by the budget and the headroom, as any bandit does.
     """
     ledger = member._ledger
-    rounds = max(answer.rounds, ledger.config.rounds or 1, 1)
-    rates = []
+    stocks, rates = ledger.config.in_order("start", member._origin["start"]), []
     for d, resource in enumerate(ledger.config.resources):
+        rounds = max(answer.rounds, (stocks[d] and ledger.config.rounds) or 1)
         is_paced = resource.budget == 0.0 and not member._is_stale and answer.income[d] > 0
         rates.append(min(resource.currency.amount(answer.income[d]) / rounds, resource.scale) if is_paced else None)
     if tuple(rates) != member._pace:

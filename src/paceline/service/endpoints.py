@@ -183,6 +183,8 @@ async def stream(call: Call) -> Response:
         raise Problem(429, f"pages that look on must be at most {MOST_STREAMS} at a time")
     after = call.number("after", 0, 0, 2**53)
     await hosted.show()  # if there is nothing to see, it is said before the stream begins
+    if call.scope["method"] == "HEAD":
+        return StreamingResponse(iter(()), headers=HEADERS, media_type="text/event-stream")
     return StreamingResponse(follow(call.host, hosted, after), headers=HEADERS, media_type="text/event-stream")
 
 

@@ -298,7 +298,7 @@ class Hosted:
             return
         done, _ = await asyncio.wait({self.looking}, timeout=max(self.began + LOOK_PATIENCE - time.monotonic(), 0.0))
         if done:
-            self.looking.result()
+            done.pop().result()  # another look may have begun since
         else:
             await self.take_picture_here()
 

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Protocol, cast
 
+import httptools
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -144,9 +145,43 @@ class Connection(HttpToolsProtocol):
             return
         if self.is_in_head:
             self.head += len(data)
-        super().data_received(data)
+        while data:
+            try:
+                self.parser.feed_data(data)
+                data = b""
+            except httptools.HttpParserUpgrade as found:
+                data = self.without_upgrade(data[found.args[0] :])
+            except httptools.HttpParserError:
+                self.refuse(document(400, "Invalid HTTP request received."))
+                data = b""
         if self.is_in_head and self.head > LARGEST_HEAD and not self.transport.is_closing():
             self.refuse(document(431, f"the head of a request must have at most {LARGEST_HEAD} bytes"))
+
+    def without_upgrade(self, rest: bytes) -> bytes:
+        """A request that offers to go on in another protocol, as it would be without that (RFC 9110, 7.8).
+
+        Programs in Java offer HTTP/2 with every request, and the parser does not read the bodies of these.
+        """
+        method, version = self.parser.get_method(), self.parser.get_http_version().encode()
+        if method == b"CONNECT":
+            self.refuse(document(405, "the service is no proxy"))
+            return b""
+        head = lines([field for field in self.fields if field[0] != b"upgrade"])
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        return b"%s %s HTTP/%s\r\n%s\r\n%s" % (method, self.url, version, head, rest)
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """The other side sends no more, but may still read what a request that is here as a whole is answered.
+
+        An answer that has begun is a stream, or one that is not read: who does not send any more has left it.
+        """
+        self.gathering.flush()
+        now = self.in_turn
+        if now is None or now.more_body or now.response_started:
+            return False
+        self.cycle.keep_alive = False
+        return True
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Somebody has left. Uvicorn tells the last request that came, which may not be the one that is answered."""
@@ -154,10 +189,6 @@ class Connection(HttpToolsProtocol):
         if self.in_turn is not None and not self.in_turn.response_complete:
             self.in_turn.disconnected = True
             self.in_turn.message_event.set()
-
-    def send_400_response(self, msg: str) -> None:
-        """What came is no HTTP."""
-        self.refuse(document(400, msg))
 
     def refuse(self, answer: Answer) -> None:
         """Say why, and close: what comes after it cannot be told apart."""
@@ -175,6 +206,8 @@ class Connection(HttpToolsProtocol):
         """The head of a request is whole. Fields that come behind the body are not part of it (RFC 9110, 6.5.1)."""
         self.head = 0
         self.fields, self.headers = self.headers, []
+        if self.parser.should_upgrade():  # it is read again, without that
+            return
         if self.is_idle and not self.expect_100_continue and self.gathering.size < LONG:
             self.at_once = cast(Prompt, self.app).prompt(self.parser.get_method(), self.url)
         if self.at_once is None:
@@ -213,6 +246,8 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """All of the request is here."""
+        if self.parser.should_upgrade():
+            return
         self.is_arriving = self.is_in_head = False
         if self.at_once is not None:
             answer = None if self.flow.write_paused else self.at_once(self.fields, bytes(self.content))

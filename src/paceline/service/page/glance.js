@@ -52,7 +52,8 @@ const FILL = {
   headroom: (fleet, resources) => {
     const left = leftOf(fleet), pool = byResource(fleet.pool);
     const parts = resources.map(name => ({ text: amount(left[name]), small: labelled(resources, name), kind: left[name] < 0 ? "bad-text" : "" }));
-    const listed = amounts => resources.filter(name => amounts[name] > 0).map(name => `${amount(amounts[name])} ${labelled(resources, name)}`.trim()).join(", ");
+    const shows = (name, part) => part > 0 && part >= 1e-4 * left[name]; // not what is rounded off above
+    const listed = amounts => resources.filter(name => shows(name, amounts[name])).map(name => `${amount(amounts[name])} ${labelled(resources, name)}`.trim()).join(", ");
     const pooled = listed(pool), stranded = listed(byResource(leftWith(fleet, ["stale", "closed"])));
     const extra = [pooled && `${pooled} of it in the pool`, stranded && `${stranded} of it stranded`].filter(Boolean);
     return [...parts, { extra: extra.join("; ") || "may still be spent" }];
