@@ -297,7 +297,13 @@ def test_events_are_spread_evenly(chances, shift):
         ("shortfall must not be given for kind 'inventory', .*, got 0.2", "inventory", {"shortfall": 0.2}),
         ("resources of kind 'start' must be 1, got 2", "start", {"resources": 2}),
         (r"budget of kind 'bidding' must be in \(0, 1\], got 0.0", "bidding", {"budget": 0}),
-        ("arms must be a whole number of at least 2, got 1", "bidding", {"arms": 1}),
+        ("arms must be a whole number from 2 to 10000, got 1", "bidding", {"arms": 1}),
+        ("arms must be a whole number from 2 to 10000, got 9223372036854775808", "beta", {"arms": 2**63}),
+        (
+            "resources of kind 'refilling' must be a whole number from 2 to 100, got 101",
+            "refilling",
+            {"resources": 101},
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(words, kind, options):

@@ -144,7 +144,7 @@ def test_every_kind_is_described_in_a_line():
         (pl.UnknownName, "kind of problems must be one of beta, .*, got 'gamma'", ("gamma", 0), {}),
         (pl.UnknownName, "kind of problems must be one of", (7, 0), {}),
         (pl.InvalidValue, "seed must be .*, got -1", ("beta", -1), {}),
-        (pl.InvalidValue, "arms must be .* at least 2, got 1", ("beta", 0), {"arms": 1}),
+        (pl.InvalidValue, "arms must be .* from 2 to 10000, got 1", ("beta", 0), {"arms": 1}),
         (pl.InvalidValue, r"budget of kind 'beta' must be in \(0, 1\], got 1.5", ("beta", 0), {"budget": 1.5}),
         (pl.InvalidValue, r"shortfall must be in \(0, 1\], got 0", ("beta", 0), {"shortfall": 0}),
         (pl.InvalidValue, r"must be in \(0, 0.05\], got 0.1", ("small-budget", 0), {"budget": 0.1}),

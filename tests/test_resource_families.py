@@ -157,7 +157,7 @@ def test_every_kind_is_described_in_a_line():
     [
         ("resources of kind 'beta' must be 1, got 2", "beta", {"resources": 2}),
         ("resources of kind 'beta' must be 1, got True", "beta", {"resources": True}),
-        ("resources of kind 'refilling' must be a whole number of at least 2, got 1", "refilling", {"resources": 1}),
+        ("resources of kind 'refilling' must be a whole number from 2 to 100, got 1", "refilling", {"resources": 1}),
         ("resources of kind 'resources' must be a whole number .*, got 2.5", "resources", {"resources": 2.5}),
         ("budget must not be given for kind 'resources', .*, got 0.3", "resources", {"budget": 0.3}),
         ("case of kind 'resources' must be 2 or 3, got 1", "resources", {"case": 1}),

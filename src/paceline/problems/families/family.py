@@ -18,6 +18,7 @@ from paceline.problems.problem import Problem
 
 Value = TypeVar("Value")
 
+MOST_ARMS = 10_000  # a table of outcomes takes 1.6 GB then
 TRIES = 20_000  # the rarest case of any kind (many, 1) comes up once in five hundred draws
 
 RECIPES: dict[str, Recipe] = {
@@ -120,7 +121,7 @@ def check_options(kind: str, seed: int, options: Options) -> Options:
     recipe.check(kind, options)
     return replace(
         options,
-        arms=check_given(options.arms, lambda value: checks.whole("arms", value, 2)),
+        arms=check_given(options.arms, lambda value: checks.whole("arms", value, 2, MOST_ARMS)),
         budget=check_given(options.budget, float),
         concentration=check_given(options.concentration, lambda value: Beta(0.5, value).concentration),
         shortfall=checks.real("shortfall", options.shortfall, 0, 1, above_low=True),

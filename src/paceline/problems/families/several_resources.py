@@ -28,6 +28,7 @@ CLEAR_LOSS = 0.02
 # and when a rate is below this, which takes arms that refill.
 LEAST_RATE = 0.05
 ROUNDING = 1e-9
+MOST_RESOURCES = 100
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class SeveralRecipe(Recipe):
             got = f"got {options.budget!r}"
             raise InvalidValue(f"budget must not be given for kind {kind!r}, whose base sets the rates, {got}")
         if options.resources is not None:
-            checks.whole(f"resources of kind {kind!r}", options.resources, 2)
+            checks.whole(f"resources of kind {kind!r}", options.resources, 2, MOST_RESOURCES)
         check_case(kind, options.case, self.cases)
 
     def draw(self, generator: np.random.Generator, options: Options, origin: Origin) -> Problem | None:  # noqa: ARG002
