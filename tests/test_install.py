@@ -94,9 +94,7 @@ def test_what_the_service_imports_is_in_its_extra():
     names = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
     names += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     ours = {"paceline", "numpy", *sys.stdlib_module_names}
-    assert {name.partition(".")[0] for name in names} - ours == set(extras.PACKAGES["serve"]) - {
-        "httptools"
-    }  # uvicorn's
+    assert {name.partition(".")[0] for name in names} - ours == set(extras.PACKAGES["serve"])
 
 
 @pytest.mark.slow
